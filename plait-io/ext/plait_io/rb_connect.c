@@ -52,7 +52,7 @@ static int connect_accept_one(int listener) {
 #endif
 }
 
-/* accept(socket, nodelay) => descriptor; nil: nobody has connected. The socket is one that doesn't block. */
+/* accept(socket, nodelay) => descriptor; nil: no client has connected. The socket is one that doesn't block. */
 static VALUE connect_accept(VALUE self, VALUE socket, VALUE nodelay) {
     (void)self;
     int descriptor = connect_accept_one(plait_descriptor_of(socket));

@@ -1,5 +1,5 @@
 /*
- * Plait::Pool#with, as long as nobody waits: an idle connection is taken, lent and given back under Ruby's own lock, without
+ * Plait::Pool#with, as long as no thread waits: an idle connection is taken, lent and given back under Ruby's own lock, without
  * the pool's. Between taking it and rb_ensure no interrupt can come in. Everything else is the pool's own, in Ruby.
  */
 #include "plait_io.h"

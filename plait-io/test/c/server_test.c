@@ -105,19 +105,19 @@ static void answer(struct server_connection *connection, struct server_request *
 /* However long it takes, nobody else touches it. */
 static void spool(struct server_connection *connection) {
     struct epoll_event events[SERVER_BATCH];
-    bool aside = rand() % 2 && server_spool_aside(&server, connection) == 0;
-    if (!aside) {
+    bool offloaded = rand() % 2 && server_spool_offload(&server, connection) == 0;
+    if (!offloaded) {
         server_take(&server, events, server_sleep(&server, events, 0), stream);
         CHECK(server.ready.first == SERVER_NONE);
     }
     server_sweep(&server, stream + 1e9);
     CHECK(server.count == 1 && connection->busy);
-    if (!aside) {
+    if (!offloaded) {
         server_spool(&server, connection);
         server_give_back(&server, connection);
     }
     while (connection->busy) server_take(&server, events, server_sleep(&server, events, -1), stream);
-    asides += aside;
+    asides += offloaded;
 }
 
 static void serve_ready(void) {
@@ -208,7 +208,7 @@ static void test_ends_while_it_is_spooled(const struct server_settings *settings
         server_take(&other, events, server_sleep(&other, events, 0), 0);
         while ((connection = server_next(&other))) {
             CHECK(server_receive(&other, connection, &request, 0) == SERVER_SPOOL);
-            if (server_spool_aside(&other, connection) != 0) server_drop(&other, connection);
+            if (server_spool_offload(&other, connection) != 0) server_drop(&other, connection);
             else if (rand() % 2) server_drop(&other, connection);
         }
         if (rand() % 2) usleep((useconds_t)rand() % 200);

@@ -23,7 +23,7 @@ have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
 have_func("epoll_pwait2", "sys/epoll.h")
 
-# bin/lint: our own warnings are errors; those of Ruby's headers are not ours. Not by $warnflags, which Debian's Ruby leaves out
+# bin/lint: our own warnings are errors, warnings of Ruby's headers are not. Not by $warnflags, which Debian's Ruby leaves out
 # of what it compiles with; and last, since what is probed for above is compiled with them otherwise.
 if enable_config("strict")
   $CFLAGS << " -Wall -Wextra -Werror"

@@ -25,7 +25,7 @@ static VALUE malloc_map_large(VALUE self, VALUE from, VALUE spare) {
 #endif
 }
 
-/* NativeMalloc.limit_arenas(count): whether that is so from now on. Those that are there already stay. */
+/* NativeMalloc.limit_arenas(count): whether that is so from now on. Existing arenas stay. */
 static VALUE malloc_limit_arenas(VALUE self, VALUE count) {
     (void)self;
     int most = NUM2INT(count);

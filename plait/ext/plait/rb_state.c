@@ -18,7 +18,7 @@ static bool state_is_used(VALUE own) {
 
 static int state_see_thread_variable(VALUE name, VALUE value, VALUE left) {
     (void)name;
-    if (NIL_P(value)) return ST_CONTINUE; /* Ruby keeps the names of those that were removed */
+    if (NIL_P(value)) return ST_CONTINUE; /* Ruby keeps the names of removed variables */
     *(bool *)left = true;
     return ST_STOP;
 }

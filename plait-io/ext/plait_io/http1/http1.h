@@ -276,7 +276,7 @@ unsigned http1_known_field(const char *name, size_t size);
 struct http1_body {
     const struct http1_limits *limits;
     uint64_t left;       /* data bytes still to come, of the body (HTTP1_LENGTH) or of the current chunk */
-    uint64_t total;      /* data bytes so far; of a chunked body those announced */
+    uint64_t total;      /* data bytes so far; of a chunked body the announced bytes */
     uint32_t extensions; /* bytes of chunk extensions so far */
     uint32_t trailer;    /* bytes of the trailer section so far */
     uint32_t fields;     /* trailer fields so far */

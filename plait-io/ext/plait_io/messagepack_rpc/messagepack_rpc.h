@@ -15,7 +15,7 @@
  *     }
  *
  * What comes out depends on the bytes alone and not on how they were cut, errors and their offsets included; only
- * MPRPC_LARGE is not told of what is here as a whole.
+ * MPRPC_LARGE is not reported for a string that is here as a whole.
  */
 #ifndef PLAIT_MESSAGEPACK_RPC_H
 #define PLAIT_MESSAGEPACK_RPC_H
@@ -89,7 +89,7 @@ enum mprpc_stage { MPRPC_IN_ARRAY, MPRPC_IN_KIND, MPRPC_IN_ID, MPRPC_IN_METHOD, 
 enum mprpc_event {
     MPRPC_MORE,    /* more bytes are needed */
     MPRPC_MESSAGE, /* complete: scan.at bytes */
-    MPRPC_LARGE    /* scan.large: a string that is not all here begins; told once for each */
+    MPRPC_LARGE    /* scan.large: a string that is not all here begins; reported once for each */
 };
 
 struct mprpc_span {
@@ -109,7 +109,7 @@ struct mprpc_large {
 struct mprpc_scan {
     const struct mprpc_limits *limits;
     uint32_t *levels;         /* the caller's, limits->nesting of them: values to come behind each open container */
-    uint64_t threshold;       /* strings of so many bytes are told as large; UINT64_MAX: none */
+    uint64_t threshold;       /* a string of so many bytes is reported as large; UINT64_MAX: none */
     uint64_t id;              /* of requests and responses */
     uint64_t removed;         /* bytes of the message that are no longer in the data, modulo 2^64 */
     uint64_t at;              /* bytes of the data that are scanned; more than there are while a string is skipped */
@@ -119,7 +119,7 @@ struct mprpc_scan {
     struct mprpc_span method; /* its name without the header: requests and notifications */
     struct mprpc_span error;  /* packed: responses */
     struct mprpc_span value;  /* packed: params or result */
-    struct mprpc_large large; /* the last one told */
+    struct mprpc_large large; /* the last one reported */
     uint32_t elements;        /* of the containers so far */
     uint32_t left;            /* values to come in the innermost open container */
     uint32_t depth;           /* containers that are open */
@@ -142,7 +142,7 @@ int mprpc_scan(struct mprpc_scan *scan, const char *data, size_t size);
  * nothing of a message had come, else the rule, negated. */
 int mprpc_finish(struct mprpc_scan *scan, size_t size, uint64_t missing);
 
-/* ---- large strings, and what nobody needs ---- */
+/* ---- large strings, and skipped messages ---- */
 
 /* What stands in the data for a string that was taken out: a fixext 4 of this type with its number, big-endian. */
 enum { MPRPC_MARK = 6, MPRPC_MARK_TYPE = -128 };
@@ -153,7 +153,7 @@ void mprpc_take_out(struct mprpc_scan *scan, char mark[MPRPC_MARK], uint32_t num
 /* After mprpc_take_out, with `missing` bytes of the string to come: they will come into the data again, behind the mark. */
 void mprpc_put_back(struct mprpc_scan *scan, uint64_t missing);
 
-/* The first `size` bytes of the data, at most scan.at, are gone. From then on only kind, id and the message's end are told. */
+/* The first `size` bytes of the data, at most scan.at, are gone. Later events report only kind, id and the message's end. */
 void mprpc_drop(struct mprpc_scan *scan, size_t size);
 
 /*

@@ -138,7 +138,7 @@ int mprpc_finish(struct mprpc_scan *scan, size_t size, uint64_t missing) {
     return messagepack_rpc_scan_fail(scan, -MPRPC_E_TRUNCATED, size - missing);
 }
 
-/* ---- large strings, and what nobody needs ---- */
+/* ---- large strings, and skipped messages ---- */
 
 void mprpc_take_out(struct mprpc_scan *scan, char mark[MPRPC_MARK], uint32_t number) {
     mark[0] = (char)0xd6;

@@ -76,7 +76,7 @@ static int messagepack_rpc_values_open_long_container(struct mprpc_scan *scan, c
 
 /* ---- strings and extensions ---- */
 
-/* One that goes beyond the limit is not told as large: the limit is broken. */
+/* A string beyond the limit is not reported as large: the limit is broken. */
 static int messagepack_rpc_values_pass_string(struct mprpc_scan *scan, const struct mprpc_view *view) {
     uint32_t size;
     unsigned header;

@@ -26,16 +26,16 @@ struct parser {
     struct mprpc_limits limits;
     struct mprpc_scan scan;
     VALUE limits_value; /* the Limits, for messages */
-    VALUE buffer;       /* a String of our own, or nil; from `at` on: the message that was told or is scanned */
+    VALUE buffer;       /* a String of our own, or nil; from `at` on: the message that was announced or is scanned */
     VALUE body;         /* the large string that is being received, or nil */
-    VALUE bodies;       /* those of this message, or nil when it has none */
+    VALUE bodies;       /* large strings of this message, or nil when it has none */
     VALUE marks;        /* where their marks stand in the message, in its bytes without them */
     size_t at;          /* bytes of the buffer that are done with */
     uint64_t threshold; /* of large strings */
     bool opened;        /* initialized */
     bool finished;      /* no more bytes will be fed */
-    bool told;          /* the message was told */
-    bool discarding;    /* nobody wants the message */
+    bool announced;          /* the parser has announced the message to its caller */
+    bool discarding;    /* no caller wants the message */
     bool lent;          /* the end of the buffer is a value that was handed out */
 };
 
@@ -101,7 +101,7 @@ static void messagepack_rpc_start(struct parser *parser) {
     uint32_t *levels = parser->scan.levels;
     mprpc_start(&parser->scan, &parser->limits, levels, parser->threshold);
     parser->body = parser->bodies = parser->marks = Qnil;
-    parser->told = parser->discarding = parser->lent = false;
+    parser->announced = parser->discarding = parser->lent = false;
 }
 
 static uint64_t messagepack_rpc_threshold_of(VALUE large) {
@@ -322,7 +322,7 @@ static void messagepack_rpc_drop(struct parser *parser) {
 }
 
 static VALUE messagepack_rpc_tell(struct parser *parser) {
-    parser->told = true;
+    parser->announced = true;
     return parser->discarding ? sym_discarded : kinds[parser->scan.kind];
 }
 
@@ -330,7 +330,7 @@ static VALUE messagepack_rpc_tell(struct parser *parser) {
 static VALUE messagepack_rpc_parser_next_event(VALUE self) {
     struct parser *parser = messagepack_rpc_parser_of(self);
     if (parser->scan.stage == MPRPC_BROKEN) messagepack_rpc_raise_broken(parser);
-    if (parser->told) messagepack_rpc_begin_next(parser);
+    if (parser->announced) messagepack_rpc_begin_next(parser);
     if (messagepack_rpc_missing(parser)) return messagepack_rpc_more(parser);
     if (!NIL_P(parser->body)) messagepack_rpc_complete_body(parser);
     if (!parser->scan.levels && messagepack_rpc_pending(parser)) {
@@ -354,7 +354,7 @@ static void messagepack_rpc_discard_rest(struct parser *parser) {
 /* discard: what is still to come of this message is not kept. */
 static VALUE messagepack_rpc_parser_discard(VALUE self) {
     struct parser *parser = messagepack_rpc_parser_of(self);
-    if (parser->told || parser->discarding || parser->scan.stage == MPRPC_IN_ARRAY || parser->scan.stage == MPRPC_BROKEN) {
+    if (parser->announced || parser->discarding || parser->scan.stage == MPRPC_IN_ARRAY || parser->scan.stage == MPRPC_BROKEN) {
         return self;
     }
     mprpc_put_back(&parser->scan, messagepack_rpc_missing(parser));
@@ -462,8 +462,8 @@ static VALUE messagepack_rpc_marks_in(const struct parser *parser, const struct 
 }
 
 /*
- * As Skeleton.new, but no method of Ruby's: at its end whoever reads could be interrupted, and what he has of somebody else's
- * answer would be lost.
+ * As Skeleton.new, but without a method of Ruby: an interrupt could come at that method's end. The reading thread would then
+ * lose the answer to another thread's call.
  */
 static VALUE messagepack_rpc_skeleton(const struct parser *parser, VALUE bytes, VALUE marks) {
     static VALUE class;
@@ -483,7 +483,7 @@ static VALUE messagepack_rpc_packed(struct parser *parser, const struct mprpc_sp
 }
 
 static bool messagepack_rpc_tells(const struct parser *parser, bool response) {
-    return parser->told && !parser->discarding && (parser->scan.kind == MPRPC_RESPONSE) == response;
+    return parser->announced && !parser->discarding && (parser->scan.kind == MPRPC_RESPONSE) == response;
 }
 
 VALUE plait_messagepack_rpc_params(VALUE self) {
@@ -537,13 +537,13 @@ VALUE plait_messagepack_rpc_error(VALUE self) {
 
 static VALUE messagepack_rpc_parser_bytesize(VALUE self) {
     const struct parser *parser = messagepack_rpc_parser_of(self);
-    uint64_t size = parser->told ? parser->scan.at : messagepack_rpc_pending(parser) - messagepack_rpc_missing(parser);
+    uint64_t size = parser->announced ? parser->scan.at : messagepack_rpc_pending(parser) - messagepack_rpc_missing(parser);
     return ULL2NUM(size + parser->scan.removed);
 }
 
 static VALUE messagepack_rpc_parser_idle(VALUE self) {
     const struct parser *parser = messagepack_rpc_parser_of(self);
-    if (parser->told) return messagepack_rpc_pending(parser) == parser->scan.at ? Qtrue : Qfalse;
+    if (parser->announced) return messagepack_rpc_pending(parser) == parser->scan.at ? Qtrue : Qfalse;
     return parser->scan.stage == MPRPC_IN_ARRAY && messagepack_rpc_pending(parser) == 0 ? Qtrue : Qfalse;
 }
 

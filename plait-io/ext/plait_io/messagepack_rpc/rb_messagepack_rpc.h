@@ -10,7 +10,7 @@
 /*
  * Where received bytes may be written: in the large string that is being received, else in the parser's buffer. *size: at
  * least 1, at most `wanted`, which is more than 0. It stays valid until something of this parser is called, or its large
- * string is changed; the GVL may be released meanwhile by who makes sure of that.
+ * string is changed; the GVL may be released meanwhile by a caller that makes sure of that.
  */
 char *plait_messagepack_rpc_room(VALUE parser, size_t wanted, size_t *size);
 
@@ -54,7 +54,7 @@ VALUE plait_messagepack_rpc_large_result(VALUE parser);
 void plait_messagepack_rpc_discard(VALUE parser);
 bool plait_messagepack_rpc_idle(VALUE parser);
 
-/* Whether the message that was told, or is coming, is an answer. */
+/* Whether the announced or arriving message is an answer. */
 bool plait_messagepack_rpc_answers(VALUE parser);
 
 /* The input is at its end: raises when that is inside a message. */

@@ -101,7 +101,7 @@ static bool messagepack_rpc_small_pack_array(struct packing *out, VALUE array, u
     return packed;
 }
 
-/* Objects of these very classes: a class of somebody else's may have a form of its own. */
+/* Objects of these very classes: a subclass may have a form of its own. */
 static bool messagepack_rpc_small_pack_value(struct packing *out, VALUE value, unsigned depth) {
     if (FIXNUM_P(value)) return messagepack_rpc_small_pack_integer(out, FIX2LONG(value));
     if (NIL_P(value)) return messagepack_rpc_small_put(out, 0xc0, 0, 0);

@@ -2,8 +2,8 @@
  * Plait::Io::NativeReactor, for lib/plait/io/reactor.rb, where its methods are documented. Its twin is
  * lib/plait/io/pure_reactor.rb.
  *
- * A thread waits in epoll_wait(2) without the GVL, a fiber by its scheduler for the epoll's own descriptor. What was told by
- * the kernel is noted before anything may interrupt who waited: it is for who comes next.
+ * A thread waits in epoll_wait(2) without the GVL, a fiber by its scheduler for the epoll's own descriptor. The events of the
+ * kernel are noted before an interrupt can reach the waiting thread: the next thread finds them.
  */
 #include "../plait_io.h"
 
@@ -120,7 +120,7 @@ static struct rb_reactor *reactor_open_reactor_of(VALUE self) {
     return reactor;
 }
 
-/* Who waits keeps the descriptors: a number that is closed under a waiter may be another file's soon. */
+/* The waiting thread keeps the descriptors: a number that is closed under a waiter may be another file's soon. */
 static VALUE reactor_close_now(VALUE self) {
     struct rb_reactor *reactor = reactor_of(self);
     if (reactor->closed) return Qnil;
@@ -135,7 +135,7 @@ static VALUE reactor_is_closed(VALUE self) {
     return reactor_of(self)->closed ? Qtrue : Qfalse;
 }
 
-/* ---- who waits for what ---- */
+/* ---- waits ---- */
 
 static int reactor_descriptor_of(VALUE io) {
     return plait_descriptor_of(RB_TYPE_P(io, T_FILE) ? io : rb_funcall(io, id_to_io, 0));
@@ -244,7 +244,7 @@ static void reactor_look(struct waiting *waiting) {
 
 /*
  * RUBY_UBF_IO, because Ruby 3.1 starts a helper thread for any other way to interrupt. It does not sleep while anything is
- * pending, be it a turn that others are to have: so that is seen to each time, and only when nobody's turn can be lost by it.
+ * pending, be it a turn that others are to have. So the thread checks each time, and only when no thread can lose its turn.
  */
 static void reactor_sleep_on_thread(struct waiting *waiting, double seconds) {
     waiting->milliseconds = isinf(seconds) ? -1 : (int)ceil(fmin(seconds, LONGEST_SLEEP) * 1e3);
@@ -330,7 +330,7 @@ static void *reactor_poll_without_gvl(void *argument) {
 static enum plait_turn reactor_turn_of(const struct rb_reactor *reactor, const struct beside *beside) {
     if (!beside->done) return PLAIT_INTERRUPTED;
     if (reactor->generation != generation || reactor->closed || beside->files[1].revents) return PLAIT_OTHERS;
-    return beside->files[0].revents ? PLAIT_THIS : PLAIT_NOBODY;
+    return beside->files[0].revents ? PLAIT_THIS : PLAIT_TIME_UP;
 }
 
 enum plait_turn plait_reactor_wait_beside(VALUE self, int descriptor, int milliseconds) {

@@ -90,7 +90,7 @@ struct reactor_entry *reactor_next_expired(struct reactor *reactor, int queue, d
         *cursor = number;
         if (entry->state != REACTOR_ARMED) continue;
 
-        entry->state = REACTOR_TOLD;
+        entry->state = REACTOR_TAKEN;
         return entry;
     }
     return NULL;
@@ -125,7 +125,7 @@ struct reactor_entry *reactor_next_ready(struct reactor *reactor) {
         entry->in_ready = false;
         if (entry->state != REACTOR_READY) continue; /* removed or armed again meanwhile */
 
-        entry->state = REACTOR_TOLD;
+        entry->state = REACTOR_TAKEN;
         return entry;
     }
     return NULL;
@@ -140,7 +140,7 @@ static uint32_t reactor_flags_of(int events) {
     return flags;
 }
 
-/* Each arming has a generation of its own: an event of one before it, which somebody has not taken note of yet, is void. */
+/* Each arming has a generation of its own: an unread event of an earlier arming is void. */
 static int reactor_arm(const struct reactor *reactor, struct reactor_entry *entry, int number, int events, int operation) {
     struct epoll_event event = {.events = reactor_flags_of(events)};
     event.data.u64 = (uint64_t)(entry->generation + 1) << GENERATION_SHIFT | (uint32_t)number;

@@ -1,11 +1,11 @@
 /*
  * Connections that wait for their peer: an epoll(7) instance, 40 bytes each, and queues by the time since when they wait.
  *
- * One that is armed is told once, when something has come on it, and is nobody's business until it is armed again
+ * An armed connection is reported once, when something has come on it. Then the kernel ignores it until it is armed again
  * (EPOLLONESHOT): one thread alone gets the event. Until then it costs nothing but its bytes.
  *
- * A queue holds those that wait for the same reason, the oldest first, so that those that wait too long are found without
- * a look at the others. One that is told keeps its place: armed again with `keep`, its time goes on.
+ * A queue holds the connections that wait for the same reason, the oldest first. So an expired connection is found without
+ * a look at the others. A reported connection keeps its place: armed again with `keep`, its time goes on.
  *
  * One thread at a time uses it; only `reactor_sleep` and `reactor_wake` may be called while others run.
  */
@@ -20,7 +20,7 @@
 /* As IO::READABLE and IO::WRITABLE. */
 enum { REACTOR_READABLE = 1, REACTOR_WRITABLE = 4 };
 
-/* Events taken from the kernel at once: so many are served before it is asked again who else is ready. */
+/* Events taken from the kernel at once: so many are served before it is asked again which others are ready. */
 enum { REACTOR_BATCH = 64 };
 
 enum { REACTOR_QUEUES = 4 };
@@ -31,8 +31,8 @@ enum { REACTOR_NONE = -1 };
 enum reactor_state {
     REACTOR_ABSENT,
     REACTOR_ARMED, /* its event is awaited */
-    REACTOR_READY, /* its event has come, and nobody was told yet */
-    REACTOR_TOLD   /* somebody has it */
+    REACTOR_READY, /* its event has come, and it was not reported yet */
+    REACTOR_TAKEN   /* a caller has it */
 };
 
 /* What is known of a descriptor's number. */
@@ -61,7 +61,7 @@ struct reactor {
     struct reactor_list queues[REACTOR_QUEUES]; /* oldest first */
 };
 
-/* Those that return an int return 0 or an errno. Times are seconds on any clock, the same for all calls. */
+/* A function that returns an int returns 0 or an errno. Times are seconds on any clock, the same for all calls. */
 
 int reactor_open(struct reactor *reactor);
 
@@ -86,18 +86,18 @@ bool reactor_remove(struct reactor *reactor, int number);
 /* NULL when it is absent. */
 struct reactor_entry *reactor_find(const struct reactor *reactor, int number);
 
-/* Fills REACTOR_BATCH events; returns how many, or -1. Milliseconds below 0 are for ever. */
+/* Fills REACTOR_BATCH events; returns how many, or -1. Milliseconds below 0: without an end. */
 int reactor_sleep(const struct reactor *reactor, struct epoll_event *events, int milliseconds);
 
-/* Takes note of an event. Returns false for the wakeup's: somebody has called `reactor_wake`. */
+/* Takes note of an event. Returns false for the event of the wakeup: a thread has called `reactor_wake`. */
 bool reactor_take(struct reactor *reactor, const struct epoll_event *event);
 
-/* The next one whose event has come, or NULL; it is then told. */
+/* The next one whose event has come, or NULL; it is then taken. */
 struct reactor_entry *reactor_next_ready(struct reactor *reactor);
 
 /*
- * The next of a queue that is armed, and since before `before`, or NULL; it is then told, and its event, if one comes now,
- * is dropped. `cursor` begins as REACTOR_NONE; those that are told are passed over, once.
+ * The next of a queue that is armed, and since before `before`, or NULL; it is then taken, and its event, if one comes now,
+ * is dropped. `cursor` begins as REACTOR_NONE; taken connections are passed over, once.
  */
 struct reactor_entry *reactor_next_expired(struct reactor *reactor, int queue, double before, int *cursor);
 

@@ -1,5 +1,5 @@
 /*
- * Plait::RPC::NativeBatch: the requests that came to a server by one receive, and how they are run. Those whose methods are
+ * Plait::RPC::NativeBatch: the requests that came to a server by one receive, and how they are run. Requests whose methods are
  * known to be quick are run back to back, without a line of Ruby's between two of them, and their answers gathered; what is
  * anything else is given to Ruby.
  *
@@ -16,7 +16,7 @@ struct request {
     VALUE id;       /* or nil: a notification */
     VALUE name;     /* of the method */
     VALUE params;   /* an Array of the batch and the arguments: its token; or what is packed */
-    VALUE incoming; /* made when somebody wants to know it; or nil */
+    VALUE incoming; /* made when Ruby asks for it; or nil */
     bool small;     /* params is a token */
     bool answered;
 };
@@ -26,7 +26,7 @@ struct batch {
     VALUE connection;
     struct request *requests;
     size_t size, room;
-    size_t next;     /* the first that nobody has taken */
+    size_t next;     /* the first that no worker has taken */
     size_t finished; /* that were run since `finished` was asked for */
     size_t answered; /* that were answered without an Incoming, since `answered` was asked for */
     size_t notifications;
@@ -43,7 +43,7 @@ static inline struct batch *plait_rpc_batch_of(VALUE self) {
 /* Of requests that come by this connection's line. */
 VALUE plait_rpc_batch_new(VALUE line, VALUE connection);
 
-/* Adds the message that the parser has told: a request or a notification. */
+/* Adds the message that the parser has announced: a request or a notification. */
 void plait_rpc_batch_add(VALUE batch, VALUE parser);
 
 /* Adds a request (of a notification id is nil) with what is packed, or the LimitExceeded that its bytes have met. */

@@ -147,7 +147,7 @@ static VALUE rpc_batch_run_some(VALUE argument) {
         run->number = batch->next++;
         run->busy = true;
         const struct request *request = &batch->requests[run->number];
-        if (!NIL_P(run->line->over) && !NIL_P(request->id)) { /* nobody is left to read the answer */
+        if (!NIL_P(run->line->over) && !NIL_P(request->id)) { /* the connection is over: no peer reads the answer */
             rpc_batch_run_finish_one(run);
             continue;
         }
@@ -194,7 +194,7 @@ static VALUE rpc_batch_run_refuse(VALUE argument) {
     return rb_funcall(run->handler, id_abandon, 1, incoming);
 }
 
-/* It was left in the middle: its caller is told that there will be no result. */
+/* The method did not return: its caller gets an error instead of a result. */
 static VALUE rpc_batch_run_abandon(VALUE argument) {
     return ((struct run *)argument)->busy ? rpc_batch_run_undisturbed(rpc_batch_run_refuse, argument) : Qnil;
 }

@@ -118,8 +118,8 @@ size_t plait_call_batches_pending(const struct line *line) {
 /* ---- answers ---- */
 
 /*
- * What is large or an error becomes what a call for itself has. (No method of Ruby's makes it: whoever reads could be interrupted
- * at its end, and the answer would be lost.)
+ * A large result or an error becomes a Future, as for a single call. (No method of Ruby makes it: an interrupt could come
+ * at that method's end, and the answer would be lost.)
  */
 static VALUE rpc_call_batch_future_for(const struct call_batch *batch, VALUE parser, VALUE error) {
     VALUE future = rb_obj_alloc(future_class);

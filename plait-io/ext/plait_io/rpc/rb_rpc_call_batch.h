@@ -19,7 +19,7 @@ VALUE plait_call_batch_self(const struct call_batch *batch);
 /* Whether the answer of this id is still to come. */
 bool plait_call_batch_waits_for(const struct call_batch *batch, uint64_t id);
 
-/* The answer that the line's parser has told, where one waits for it; else false. */
+/* Takes the answer that the line's parser has announced, where a batch waits for it; else false. */
 bool plait_call_batches_take(struct line *line);
 
 /* Which waits for this answer, or NULL. */
@@ -28,7 +28,7 @@ struct call_batch *plait_call_batches_find(const struct line *line, uint64_t id)
 /* Answers that are still to come. */
 size_t plait_call_batches_pending(const struct line *line);
 
-/* Nobody waits for its answers any more. Does nothing to what is no batch. */
+/* No caller waits for its answers any more. Does nothing to an object that is no batch. */
 void plait_call_batch_unlink(struct line *line, VALUE object);
 
 /* Opens one: calls of so many, the first of which has that id. */

@@ -1,4 +1,4 @@
-/* The end of a call that nobody waits for any more, and that of a line. */
+/* The end of a call that no member waits for any more, and that of a line. */
 #include "rb_rpc_line_end.h"
 
 #include "../plait_io.h"
@@ -37,7 +37,7 @@ static VALUE rpc_line_end_close_quietly(VALUE argument) {
                       (VALUE)0);
 }
 
-/* The last one who is at the socket closes it; that of a server its reactor has to let go first. */
+/* The last member at the socket closes it. The socket of a server's line has to leave its reactor first. */
 void plait_line_release(struct line *line) {
     if (NIL_P(line->over) || line->released) return;
     if (line->reader || line->drainer || line->sending || line->receiving) return;

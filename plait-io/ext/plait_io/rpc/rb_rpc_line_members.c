@@ -9,19 +9,19 @@
 #include "../plait_io.h"
 #include "rb_rpc_line_wait.h"
 
-/* Seconds in which who has his answer has to call again to be taken for one who does so at once. */
+/* Seconds: a member that calls again within them after its answer does so at once. */
 static const double AT_ONCE = 0.0002;
 
-/* How often he has to have done so; how many times are remembered; and for how many one counts that he did not. */
+/* How often a member has to do so; how many times are remembered; and for how many one exception counts. */
 enum { SURE = 8, SUREST = 16, DOUBT = 4 };
 
-/* Those who sleep besides; a few are quicker when none of them waits for what the others say. */
+/* Other sleeping members; a few are quicker when none of them waits for the frames of the others. */
 enum { CROWD = 5 };
 
-/* Of those who are called before their turn: for how many one counts who was called in vain; how many then are not. */
+/* Of early wake-ups: for how many one in vain counts; how many are remembered; how many are left out then. */
 enum { WASTE = 3, EAGEREST = 16, PAUSE = 512 };
 
-static const struct wakeups nobody;
+static const struct wakeups no_wakeups;
 
 static ID id_state, id_followed, id_due, id_outcome;
 
@@ -33,12 +33,12 @@ bool plait_line_settled(VALUE future) {
 
 /*
  * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
- * he leaves, as the reader does. What they say meanwhile leaves together, see plait_line_flush_soon. The first one is woken
- * when who has his answer is about to give the GVL away: before that he would only wait for it.
+ * it leaves, as the reader does. Their frames leave together meanwhile, see plait_line_flush_soon. The first one is woken
+ * when the member with its answer is about to give the GVL away: before that it would only wait for the GVL.
  *
- * Where those who leave call again at once, again and again, they are in step: then the next one is woken only when the one
- * before has said that and sleeps again, in the moment in which he gives the GVL away. It costs half of the switches, and all
- * that they say leaves together. The reader sees to it that nobody waits for long for one who does not come back.
+ * Members that leave and call again at once, again and again, are in step. Then the next one is woken later: when the one
+ * before has written its frame, sleeps again, and gives the GVL away. That costs half of the switches, and all frames leave
+ * together. The reader takes care that no member waits for long for one that does not come back.
  */
 static struct member *rpc_line_members_take_next_due(struct line *line) {
     struct member *member = line->due;
@@ -60,7 +60,7 @@ bool plait_line_in_step(const struct line *line) {
     return line->habit >= SURE && line->crowd >= CROWD && !line->served;
 }
 
-/* He is called before, unless that was not worth it lately: after so many times it is tried again. */
+/* The member is woken early, unless that was not worth it lately: after so many times it is tried again. */
 static struct wakeup *rpc_line_members_one_after_next(struct line *line) {
     if (!line->due || !plait_line_in_step(line)) return NULL;
     if (line->eager >= 0) return line->due->wakeup;
@@ -77,16 +77,16 @@ void plait_line_note_worth(struct line *line, struct wakeup *wakeup) {
     wakeup->worth = 0;
 }
 
-/* Who is to be woken by who gives the GVL away. */
+/* The members that are woken when the current one gives the GVL away. */
 struct wakeups plait_line_next_in_turn(struct line *line) {
     struct member *next = line->stirring ? NULL : rpc_line_members_take_next_due(line);
-    if (!next) return nobody;
+    if (!next) return no_wakeups;
 
     return (struct wakeups){.next = next->wakeup, .after = rpc_line_members_one_after_next(line)};
 }
 
-/* One who was woken does not leave: a finalizer that he has to run takes long, say. Or one who left does not come back. */
-void plait_line_wake_those_held_up(struct line *line) {
+/* A woken member does not leave: it has to run a finalizer that takes long, say. Or a member that left does not come back. */
+void plait_line_wake_held_up(struct line *line) {
     bool waits = line->due || line->stirring || line->expected;
     if (!waits || plait_now() - line->stirred < LINE_PATIENCE) return;
 
@@ -95,7 +95,7 @@ void plait_line_wake_those_held_up(struct line *line) {
     while (line->due) plait_line_wake_next_due(line);
 }
 
-/* What is said now leaves with what others say who are on their way. */
+/* A frame of now leaves together with the frames of members that are on their way. */
 bool plait_line_others_speak(const struct line *line) {
     return plait_line_in_step(line) && (line->due || line->stirring || line->expected);
 }
@@ -117,7 +117,7 @@ bool plait_line_return(struct line *line, const struct member *member) {
     return plait_line_in_step(line) && line->due && !line->stirring;
 }
 
-/* Returns whether he will call again at once, and see to the others then; if he doesn't, the reader will. */
+/* Returns whether the member will call again at once, and wake the others then; if not, the reader will. */
 bool plait_line_goes_for_a_moment(struct line *line, const struct member *member) {
     if (!NIL_P(member->scheduler) || member->want != WANT_ANSWER || !plait_line_settled(member->future)) return false;
 
@@ -148,7 +148,7 @@ static bool rpc_line_members_leaves_at_once(const struct member *member) {
     return NIL_P(member->scheduler) && member->thread != rb_thread_main();
 }
 
-/* Those who sleep for it go on. */
+/* The members that sleep for it go on. */
 static void rpc_line_members_wake_for(struct line *line, VALUE future) {
     st_data_t first;
     while (line->awaited && st_lookup(line->awaited, (st_data_t)future, &first)) {
@@ -186,7 +186,7 @@ VALUE plait_line_plain_result(const struct line *line) {
     return small == Qundef ? plait_messagepack_rpc_large_result(line->parser) : small;
 }
 
-/* ---- those who sleep ---- */
+/* ---- sleeping members ---- */
 
 struct member plait_line_member(enum want want, double limit) {
     VALUE scheduler = rb_fiber_scheduler_current();
@@ -250,7 +250,7 @@ void plait_line_wake_all(struct line *line) {
     while (line->sleeping) plait_line_rouse(line, line->sleeping);
 }
 
-/* Those who have something to say. After each of them the list may be another one. */
+/* Wakes members that have something to send. After each of them the list may be another one. */
 void plait_line_wake_senders(struct line *line) {
     struct member *member = line->sleeping;
     while (member) {
@@ -260,7 +260,7 @@ void plait_line_wake_senders(struct line *line) {
     }
 }
 
-/* Those whose time is up. */
+/* Wakes members whose time is up. */
 void plait_line_wake_late(struct line *line, double now) {
     struct member *member = line->sleeping;
     line->earliest = INFINITY;

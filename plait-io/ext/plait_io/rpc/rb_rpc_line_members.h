@@ -4,18 +4,18 @@
 
 #include "rb_rpc_line.h"
 
-/* Seconds for which one who was woken may keep the others waiting. */
+/* Seconds for which a woken member may keep the others waiting. */
 static const double LINE_PATIENCE = 0.001;
 
 struct member plait_line_member(enum want want, double limit);
 
-/* Has the connection told when it is settled; false: it is. */
+/* Lets the connection know when the future is settled; false: it is settled already. */
 bool plait_line_follow(VALUE future);
 
-/* Who leaves the line with his answer calls again at once, as far as is known: those in turn speak together. */
+/* A member that leaves the line with its answer calls again at once, as far as is known: members in turn send together. */
 bool plait_line_in_step(const struct line *line);
 
-/* Of those whose answers are there, unless one of them is on his way. */
+/* Wakes one of the members whose answers are there, unless one of them is on its way. */
 void plait_line_wake_first(struct line *line);
 
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
@@ -24,10 +24,10 @@ void plait_line_wake_all(struct line *line);
 
 void plait_line_mark_members(const struct line *line);
 
-/* Who has said something, and stays for the answer. Returns whether it is sent by who is woken after him. */
+/* The member has written a call, and stays for the answer. Returns whether the next woken member sends the frame. */
 bool plait_line_return(struct line *line, const struct member *member);
 
-/* What the parser has told as the result, where that takes no time: something small, or a String; else Qundef. */
+/* The result that the parser has announced, where that takes no time: something small, or a String; else Qundef. */
 VALUE plait_line_plain_result(const struct line *line);
 
 /* ---- for rb_rpc_line_roles.c and rb_rpc_line_end.c ---- */
@@ -37,7 +37,7 @@ void plait_line_wake_next_due(struct line *line);
 struct wakeups plait_line_next_in_turn(struct line *line);
 bool plait_line_others_speak(const struct line *line);
 void plait_line_note_worth(struct line *line, struct wakeup *wakeup);
-void plait_line_wake_those_held_up(struct line *line);
+void plait_line_wake_held_up(struct line *line);
 bool plait_line_goes_for_a_moment(struct line *line, const struct member *member);
 void plait_line_attach(struct line *line, struct member *member);
 void plait_line_detach(struct line *line, struct member *member);

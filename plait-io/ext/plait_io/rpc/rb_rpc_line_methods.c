@@ -21,7 +21,7 @@ enum { GATHERED = 64 * 1024 };
 /* Looks in a row while something comes: an end of the connection may be behind it. */
 enum { LOOKS = 16 };
 
-/* Seconds after which a connection that nobody has used is looked at before it is used again. */
+/* Seconds after which an unused connection is looked at before it is used again. */
 static const double REST = 0.001;
 
 static ID id_at_id, id_method_name, id_frame_end, id_complaint, id_close, id_unsent_left, id_pack;
@@ -140,7 +140,7 @@ static void rpc_line_check_open(const struct line *line) {
     if (!NIL_P(line->over)) rpc_line_raise_over(line, line->over);
 }
 
-/* NaN is no moment that ever comes: who waits for it would never leave. */
+/* NaN is no moment that ever comes: a member that waits for it would never leave. */
 static double rpc_line_limit_of(VALUE limit) {
     if (NIL_P(limit)) return INFINITY;
 
@@ -174,7 +174,7 @@ static bool rpc_line_await_room(VALUE self, double limit) {
     return plait_line_stay(self, &member, NULL, NULL);
 }
 
-/* Waits until what was said is sent, where nobody else sees to it. Returns whether it is in time. */
+/* Waits until the frames so far are sent, where no other member sends them. Returns whether it is in time. */
 static bool rpc_line_drain(VALUE self, double limit) {
     struct line *line = plait_line_of(self);
     if (line->served) {
@@ -186,7 +186,7 @@ static bool rpc_line_drain(VALUE self, double limit) {
     return plait_line_stay(self, &member, NULL, NULL);
 }
 
-/* Who takes what is there, where nobody reads. */
+/* Takes what is there, where no member reads. */
 static void rpc_line_look(VALUE self) {
     struct line *line = plait_line_of(self);
     uint64_t before;
@@ -225,7 +225,7 @@ static uint32_t rpc_line_free_ids(struct line *line, uint32_t count) {
     for (uint32_t number = 0; number < count; number++) {
         if (!rpc_line_in_use(line, first + number)) continue;
         first += number + 1;
-        number = UINT32_MAX; /* begins anew */
+        number = UINT32_MAX; /* begins again */
     }
     line->last_id = first + count - 1;
     return first;
@@ -260,7 +260,7 @@ struct entry {
     size_t size;
 };
 
-/* Who has something to say and stays for the answer reads, if nobody else does. */
+/* A member that sends and stays for the answer reads, if no other member does. */
 static void rpc_line_begin_exchange(struct line *line, void *argument) {
     const struct entry *entry = argument;
     rpc_line_check_open(line);
@@ -376,7 +376,7 @@ static VALUE rpc_line_cease(VALUE argument) {
     if (shot->said == Qtrue) return Qnil;
 
     plait_line_drop(line, shot->batch, "cancelled");
-    if (NIL_P(line->over)) plait_line_flush_soon(line); /* what was said, though nobody waits for the answers */
+    if (NIL_P(line->over)) plait_line_flush_soon(line); /* the frames leave, though no member waits for the answers */
     return Qnil;
 }
 
@@ -434,7 +434,7 @@ static VALUE rpc_line_follow(VALUE self, VALUE future) {
     return !rpc_line_foreign(plait_line_of(self)) && plait_line_follow(future) ? Qtrue : Qfalse;
 }
 
-/* look: takes what is there, where nobody reads */
+/* look: takes what is there, where no member reads */
 static VALUE rpc_line_line_look(VALUE self) {
     if (!rpc_line_foreign(plait_line_of(self))) rpc_line_look(self);
     return Qnil;
@@ -511,7 +511,7 @@ static VALUE rpc_line_read_available(VALUE self) {
     return NIL_P(line->over) ? state : ID2SYM(rb_intern("closed"));
 }
 
-/* run: stays, so that there is always somebody who reads, until it is over */
+/* run: stays, so that there is always a reader, until the line is over */
 static VALUE rpc_line_run(VALUE self) {
     struct member member = plait_line_member(WANT_END, INFINITY);
     plait_line_stay(self, &member, NULL, NULL);
@@ -536,7 +536,7 @@ static VALUE rpc_line_received(VALUE self) {
     return ULL2NUM(plait_line_of(self)->received);
 }
 
-/* congested?: who sends just now will say himself that the peer takes no more, should it come to that */
+/* congested?: a member that sends just now will notice itself when the peer takes no more */
 static VALUE rpc_line_congested(VALUE self) {
     const struct line *line = plait_line_of(self);
     return line->unsent && !line->sending && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;

@@ -20,7 +20,7 @@ enum {
     BEHIND = 256,        /* and of what is behind it */
     SLOW = 128 * 1024,   /* bytes from which on a receive is worth giving the GVL to others */
     TURN = 16,           /* receives in a row, before others get their turn */
-    TOGETHER = 16        /* requests that who visits takes upon himself at once */
+    TOGETHER = 16        /* requests that a visiting worker takes at once */
 };
 
 static ID id_arrived, id_arrived_together, id_room, id_places, id_content;
@@ -28,7 +28,7 @@ static VALUE sym_idle, sym_partial, sym_full, sym_closed, sym_answered, sym_refu
 static VALUE end_of_input; /* an EOFError */
 static VALUE protocol_error = Qnil;
 
-/* Small things, on their way into a parser: used up before anybody else can run. */
+/* Small things, on their way into a parser: used up before another thread can run. */
 static char incoming[CHUNK];
 
 /* ---- bytes ---- */
@@ -65,7 +65,7 @@ static void *rpc_line_receive_now(void *argument) {
  */
 static void rpc_line_receive_without_gvl(struct line *line, struct receive *receive) {
     receive->received = -2;
-    line->habit = 0; /* large ones are asked for as soon as somebody wants them */
+    line->habit = 0; /* large ones are asked for as soon as a caller wants them */
     plait_line_wake_first(line);
     line->receiving = true;
     rb_nogvl(rpc_line_receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);
@@ -116,7 +116,7 @@ static ssize_t rpc_line_receive_receive(struct line *line) {
 
 /* ---- messages ---- */
 
-/* What takes longer is unpacked by who wants it. */
+/* A large result is unpacked by the thread that asks for it. */
 static void rpc_line_receive_settle_by_result(struct line *line, VALUE future) {
     VALUE plain = plait_line_plain_result(line);
     if (plain == Qundef) {
@@ -132,7 +132,7 @@ static void rpc_line_receive_take_answer(struct line *line) {
     if (NIL_P(line->calls)) return;
 
     VALUE future = rb_hash_delete(line->calls, plait_messagepack_rpc_id(line->parser));
-    if (NIL_P(future)) return; /* nobody waits for it any more */
+    if (NIL_P(future)) return; /* no member waits for it any more */
 
     VALUE error = plait_messagepack_rpc_error(line->parser);
     if (NIL_P(error)) rpc_line_receive_settle_by_result(line, future);
@@ -295,7 +295,7 @@ static VALUE rpc_line_receive_guarded(struct line *line, VALUE (*run)(VALUE)) {
     return result;
 }
 
-/* Who reads is the reader: if he is interrupted, `rpc_line_roles_leave` sees to the rest. */
+/* The calling member is the reader: if it is interrupted, `rpc_line_roles_leave` does the rest. */
 void plait_line_take_in(struct line *line) {
     ssize_t received = 1;
     line->taking = true;
@@ -311,7 +311,7 @@ void plait_line_take_in(struct line *line) {
     plait_line_release(line);
 }
 
-/* ---- messages, for who reads for good ---- */
+/* ---- messages, for a permanent reader ---- */
 
 static bool rpc_line_receive_take(struct line *line) {
     switch (line->held) {
@@ -360,7 +360,7 @@ VALUE plait_line_intake(struct line *line) {
     return plait_messagepack_rpc_idle(line->parser) ? sym_idle : sym_partial;
 }
 
-/* ---- requests, for who visits ---- */
+/* ---- requests, for a visiting worker ---- */
 
 /* What is anything else is held for read_available. */
 static VALUE rpc_line_receive_take_requests(VALUE argument) {

@@ -7,12 +7,12 @@
 /* What is there, without waiting: by callers, for one another. */
 void plait_line_take_in(struct line *line);
 
-/* What is there, without waiting, for who reads for good: requests are handed on. Returns a Symbol. */
+/* What is there, without waiting, for a permanent reader: requests are handed on. Returns a Symbol. */
 VALUE plait_line_intake(struct line *line);
 
 /*
- * A few requests that are there, as a batch, for who runs them at once; else `batch` is left as it is. Returns :idle, :partial,
- * :closed; or :full, there is something that read_available has to look at.
+ * A few requests that are there, as a batch, for a worker that runs them at once; else `batch` is left as it is. Returns
+ * :idle, :partial, :closed; or :full, there is something that read_available has to look at.
  */
 VALUE plait_line_visit(struct line *line, VALUE *batch);
 void plait_init_rpc_line_receive(void);

@@ -1,9 +1,9 @@
 /*
- * Those who stay on a line. One reads for all, and one waits until more can be sent; the others sleep. Whoever leaves, however
- * he does (an answer, a timeout, a kill, a cancellation), wakes one who takes over.
+ * The members of a line. One reads for all, and one waits until more can be sent; the others sleep. A member that leaves, in
+ * any way (an answer, a timeout, a kill, a cancellation), wakes another one that takes over.
  *
- * While the reader is at work, what others have to send is left to him: it goes out by one write before he waits again. While
- * he waits, they send for themselves.
+ * While the reader is at work, it sends the frames of the others too: by one write before it waits again. While the reader
+ * waits, the others send for themselves.
  */
 #include "rb_rpc_line_roles.h"
 
@@ -17,7 +17,7 @@
 #include "rb_rpc_line_send.h"
 #include "rb_rpc_line_wait.h"
 
-static const struct wakeups nobody;
+static const struct wakeups no_wakeups;
 
 static ID id_complaint, id_reads_here, id_find_drainer;
 
@@ -33,7 +33,7 @@ static bool rpc_line_roles_satisfied(const struct line *line, const struct membe
     }
 }
 
-/* Who waits for another to be done with sending is called by him, which would not end a wait at the socket. */
+/* A member that waits for the end of another's sending is woken by that one, which would not end a wait at the socket. */
 static bool rpc_line_roles_may_read(const struct line *line, const struct member *member) {
     if (line->reader) return line->reader == member;
     return !line->served && member->want != WANT_TURN;
@@ -48,7 +48,7 @@ static void rpc_line_roles_lie_down(struct line *line, struct member *member) {
     plait_line_detach(line, member);
 }
 
-/* Becomes who waits until more can be sent, if nobody is and there is need to. */
+/* Becomes the member that waits until more can be sent, if there is none and there is need to. */
 static bool rpc_line_roles_drains(struct line *line, struct member *member) {
     if (!line->drainer && line->unsent && !line->served) line->drainer = member;
     if (line->drainer != member) return false;
@@ -62,16 +62,17 @@ static void rpc_line_roles_wait_as_reader(struct line *line, const struct member
     double soon = line->watched ? plait_now() + LINE_PATIENCE : INFINITY;
     line->reading = true;
     line->armed = limit;
-    plait_line_wait(line, events, soon < limit ? soon : limit, NIL_P(member->scheduler) ? plait_line_next_in_turn(line) : nobody);
+    plait_line_wait(line, events, soon < limit ? soon : limit,
+                    NIL_P(member->scheduler) ? plait_line_next_in_turn(line) : no_wakeups);
     line->reading = line->watched = false;
-    plait_line_wake_those_held_up(line);
+    plait_line_wake_held_up(line);
     if (!isinf(line->earliest)) {
         double now = plait_now();
         if (now >= line->earliest) plait_line_wake_late(line, now);
     }
 }
 
-/* Does what is his to do until something may have changed. */
+/* Does the member's part until something may have changed. */
 static void rpc_line_roles_work(struct line *line, struct member *member) {
     if (rpc_line_roles_may_read(line, member)) line->reader = member;
     bool reads = line->reader == member;
@@ -83,10 +84,10 @@ static void rpc_line_roles_work(struct line *line, struct member *member) {
     }
     if ((reads && !plait_line_others_speak(line)) || line->drainer == member) plait_line_flush(line);
     if (!NIL_P(line->over) ||
-        rpc_line_roles_satisfied(line, member)) return; /* nobody would wake it for what it has done itself */
+        rpc_line_roles_satisfied(line, member)) return; /* no other member would wake it for what it has done itself */
     bool writes = rpc_line_roles_drains(line, member);
     if (reads) rpc_line_roles_wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
-    else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, nobody);
+    else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, no_wakeups);
     else rpc_line_roles_lie_down(line, member);
 }
 
@@ -142,7 +143,7 @@ static VALUE rpc_line_roles_run_stay(VALUE argument) {
     return Qtrue;
 }
 
-/* What was promised to be sent has to be, and somebody has to read for those who wait. */
+/* Promised frames have to be sent, and another member has to read for the waiting ones. */
 static void rpc_line_roles_hand_over(struct line *line, const struct member *member) {
     if (plait_line_goes_for_a_moment(line, member)) return;
 

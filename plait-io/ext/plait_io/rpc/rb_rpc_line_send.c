@@ -27,7 +27,7 @@ enum {
     SPARES = 64
 };
 
-/* Writers that nobody needs now: of a server's 10,000 lines a few have something to say. */
+/* Unused writers: of a server's 10,000 lines a few have something to send. */
 static VALUE spares;
 
 /* What one send has come to. */
@@ -78,7 +78,7 @@ bool plait_line_answer_string(struct line *line, VALUE id, VALUE result) {
     return true;
 }
 
-/* The peer doesn't listen any more, but may still have said something: who reads will find that, and then the end. */
+/* The peer doesn't listen any more, but may still have sent something: the reader will find that, and then the end. */
 static enum progress rpc_line_send_failed(struct line *line, int error) {
     line->writer = line->parts = Qnil;
     line->pushed = line->sent;
@@ -230,7 +230,7 @@ static enum progress rpc_line_send_some(struct line *line) {
 /* In a fork there is nothing to be sent: the peer is the parent's. */
 bool plait_line_flush(struct line *line) {
     if (line->generation != plait_generation()) return true;
-    if (line->sending) return true; /* he goes on until all is sent */
+    if (line->sending) return true; /* that member goes on until all is sent */
 
     enum progress progress = SENT;
     bool any = false;
@@ -245,7 +245,7 @@ bool plait_line_flush(struct line *line) {
     return !line->unsent;
 }
 
-/* Others are about to say something too, and the last of them sends it; not who is in the way of them himself. */
+/* Other members are about to send too, and the last of them sends all; not if the current thread holds them up itself. */
 static bool rpc_line_send_others_follow(const struct line *line) {
     return line->due && !line->served && line->stirring && line->stirring->thread != rb_thread_current();
 }

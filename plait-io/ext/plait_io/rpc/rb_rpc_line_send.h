@@ -19,10 +19,10 @@ bool plait_line_answer_small(struct line *line, VALUE id, VALUE result);
 /* The same of a String of any size, which is not copied when it is large. */
 bool plait_line_answer_string(struct line *line, VALUE id, VALUE result);
 
-/* Sends what the peer takes. Returns whether that is all, or somebody else sees to it. */
+/* Sends what the peer takes. Returns whether that is all, or another member sends the rest. */
 bool plait_line_flush(struct line *line);
 
-/* Sends, unless somebody is about to. */
+/* Sends, unless another member is about to. */
 bool plait_line_flush_soon(struct line *line);
 
 

@@ -105,8 +105,8 @@ void plait_line_wait(struct line *line, int events, double limit, struct wakeups
     if (NIL_P(scheduler)) {
         came = rpc_line_wait_poll_beside(plait_descriptor_of(line->io), events, limit, others);
     } else {
-        VALUE told = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
-        came = RTEST(told) ? NUM2INT(told) : 0;
+        VALUE ready = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
+        came = RTEST(ready) ? NUM2INT(ready) : 0;
     }
     if (came & PLAIT_READABLE) line->drained = false;
 }
@@ -135,7 +135,7 @@ void plait_line_shut(const struct line *line) {
 
 /* ---- for one another ---- */
 
-/* The reader looks at the time of those who sleep: no timer for each, which costs more than the rest of a call. */
+/* The reader looks at the time of the sleeping members: a timer for each costs more than the rest of a call. */
 static bool rpc_line_wait_reader_watches(const struct line *line, const struct member *member) {
     return line->reader && line->reader != member && (!line->reading || member->limit >= line->armed);
 }
@@ -152,7 +152,7 @@ void plait_line_give_wakeup(struct line *line, struct member *member) {
     plait_wakeup_clear(member->wakeup);
 }
 
-/* Who rings may do so a little later, without the GVL: so it is kept, for who needs one next. */
+/* A thread may signal a little later, without the GVL: so the wakeup is kept, for the next member that needs one. */
 void plait_line_take_wakeup(struct line *line, struct member *member) {
     if (!member->wakeup) return;
 
@@ -200,7 +200,7 @@ static VALUE rpc_line_wait_unblock(VALUE argument) {
     return rb_fiber_scheduler_unblock(word->member->scheduler, word->line->connection, word->member->fiber);
 }
 
-/* A fiber of somebody else's scheduler is called by a method of Ruby's. */
+/* A fiber of another kind of scheduler is woken by a method of Ruby. */
 void plait_line_wake(const struct line *line, struct member *member) {
     member->woken = true;
     if (NIL_P(member->scheduler)) {

@@ -21,13 +21,13 @@ void plait_line_give_wakeup(struct line *line, struct member *member);
 void plait_line_take_wakeup(struct line *line, struct member *member);
 void plait_line_let_others_run(const struct member *member);
 
-/* The reader goes on: what he waits for was settled by somebody else. */
+/* The reader goes on: another member has settled the future that it waits for. */
 void plait_line_rouse_reader(const struct line *line);
 
 /* On the thread of a scheduler whose fibers wait for the socket: they go on. */
 void plait_line_end_waits(const struct line *line);
 
-/* Ends every wait, and leaves the descriptor to who waits. */
+/* Ends every wait, and leaves the descriptor to the waiting members. */
 void plait_line_shut(const struct line *line);
 
 #endif

@@ -18,7 +18,7 @@
 /* Milliseconds for which a connection may be silent: then it is armed, as all that are at rest. */
 enum { SILENCE = 10 };
 
-/* Seconds after which it is seen to once more that somebody has an eye on what is run. */
+/* Seconds after which the visit makes sure again that a thread watches what is run. */
 static const double WATCH = 0.001;
 
 static VALUE sym_idle, sym_closed;
@@ -31,11 +31,11 @@ struct visit {
     double since;         /* when that began, monotonic seconds; 0: nothing is run */
     double last;          /* when that, or the one before it, began */
     double limit;         /* when it is over, monotonic seconds, or INFINITY */
-    double watched;       /* when it was seen to that somebody has an eye on it */
+    double watched;       /* when the visit last made sure that a thread watches it */
     size_t requests;      /* that have come, since `counted` was asked for */
     size_t notifications;
-    size_t done;          /* of both, that were run; those of the batch aside */
-    bool over;            /* none is paid; or somebody else has taken the connection, and the batch */
+    size_t done;          /* of both, that were run; the batch not counted */
+    bool over;            /* there is no visit; or another worker has taken the connection, and the batch */
 };
 
 /* ---- the object ---- */

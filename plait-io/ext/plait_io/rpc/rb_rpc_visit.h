@@ -1,6 +1,6 @@
 /*
- * Plait::RPC::NativeVisit: the leader of a server's workers at one connection. While nobody else says anything he waits at its
- * socket for what it says next, and runs it, without a line of Ruby's in between but the methods'. What is not a small request
+ * Plait::RPC::NativeVisit: the leader of a server's workers at one connection. While no other connection is ready it waits at
+ * this socket for the next request, and runs it, with no line of Ruby in between but the methods'. What is not a small request
  * whose method is quick is left to Ruby, and the visit ends.
  */
 #ifndef PLAIT_RB_RPC_VISIT_H

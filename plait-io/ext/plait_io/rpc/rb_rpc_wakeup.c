@@ -9,7 +9,7 @@
 /* Seconds of one sleep: its milliseconds are to fit into 32 bits. */
 static const double LONGEST = 3600;
 
-/* Seconds for which who was called looks whether it is rung. */
+/* Seconds for which a prepared thread looks for its signal. */
 static const double MOMENT = 0.0001;
 
 enum { LOOKS = 32 /* between two at the clock */ };
@@ -35,7 +35,7 @@ void plait_wakeup_clear(struct wakeup *wakeup) {
     rb_native_mutex_unlock(&wakeup->lock);
 }
 
-/* Who is awake sees it; and who is not is woken when the lock is free: else he would wait for that. */
+/* A thread that is awake sees the state. A sleeping thread is woken when the lock is free: else it would wait for the lock. */
 static void rpc_wakeup_change(struct wakeup *wakeup, enum wakeup_state state) {
     rb_native_mutex_lock(&wakeup->lock);
     bool less = atomic_load(&wakeup->state) < (int)state;

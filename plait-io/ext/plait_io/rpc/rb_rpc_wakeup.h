@@ -1,11 +1,11 @@
 /*
- * A thread sleeps without the GVL until its wakeup is rung. Who rings needs no GVL either: he who goes to sleep rings for the next
- * one as soon as he has given it away, so that the next one finds it free, and is not put to sleep once more in the queue for it.
+ * A thread sleeps without the GVL until its wakeup is signaled. To signal takes no GVL either: a thread that goes to sleep
+ * signals the next one as soon as it has given the GVL away. So the next one finds the GVL free, and need not queue for it.
  *
- * What was rung is remembered, so none is lost; one too many wakes somebody who looks around and sleeps on.
+ * A signal is remembered, so none is lost; one too many wakes a thread that looks around and sleeps on.
  *
- * Where a processor is idle, waking a thread takes longer than what it has to do then. So the one after the next is called
- * before: he gets up, and looks for a moment whether it is rung for him. That is worth it only where it is.
+ * Where a processor is idle, waking a thread takes longer than its work. So the thread after the next is prepared before its
+ * turn: it gets up, and looks for a moment for its signal. That is worth it only where the signal comes.
  */
 #ifndef PLAIT_RB_RPC_WAKEUP_H
 #define PLAIT_RB_RPC_WAKEUP_H
@@ -16,24 +16,24 @@
 #include <stdbool.h>
 
 struct wakeup {
-    struct wakeup *next; /* of those that nobody needs now */
+    struct wakeup *next; /* of the unused ones */
     rb_nativethread_lock_t lock;
     rb_nativethread_cond_t condition;
     atomic_int state;  /* enum wakeup_state */
     bool asleep;
-    int worth;         /* called: how often it was worth it, since it was told; less than 0: it was not */
+    int worth;         /* how often preparing was worth it, since that was noted; less than 0: it was not */
 };
 
 /* Whose wakeups are rung when the GVL is given away. */
 struct wakeups {
     struct wakeup *next;  /* or NULL */
-    struct wakeup *after; /* who is called before, or NULL */
+    struct wakeup *after; /* prepared before its turn; or NULL */
 };
 
 struct wakeup *plait_wakeup_new(void);
 void plait_wakeup_free(struct wakeup *wakeup);
 
-/* What was rung before was for somebody else. */
+/* Forgets an earlier signal: it was for another wait. */
 void plait_wakeup_clear(struct wakeup *wakeup);
 
 void plait_wakeup_signal(struct wakeup *wakeup);

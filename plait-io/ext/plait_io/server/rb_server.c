@@ -121,11 +121,11 @@ static VALUE server_sweep_now(VALUE self) {
 static VALUE server_begin_to_end(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server_drain(&server->engine, plait_server_now());
-    server_wake(&server->engine); /* for those who are ready by this */
+    server_wake(&server->engine); /* for workers that are ready by this */
     return self;
 }
 
-/* retire: takes no further connections, and closes each of those there are after the next answer that tells so */
+/* retire: takes no further connections, and closes each connection after the next answer that says so */
 static VALUE server_retire(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     server_deafen(&server->engine);
@@ -143,7 +143,7 @@ static VALUE server_halt(VALUE self) {
     return self;
 }
 
-/* close: closes all connections. Nobody may be at work. */
+/* close: closes all connections. No worker may be at work. */
 static VALUE server_close_all(VALUE self) {
     server_close(&plait_server_of(self)->engine);
     return Qnil;

@@ -38,11 +38,11 @@ struct rb_server_remainder {
     size_t at;  /* bytes of it that are done with */
 };
 
-/* Somebody who runs the app: on his stack. */
+/* A worker that runs the app: the struct lies on its stack. */
 struct rb_server_worker {
-    VALUE queue;  /* a Thread::Queue, at which he waits until he is called; nil, if he is one of `resting` then */
+    VALUE queue;  /* a Thread::Queue, at which the worker waits until it is called; nil, if it is one of `resting` then */
     bool called;
-    struct rb_server_worker *next; /* of those that wait */
+    struct rb_server_worker *next; /* of the waiting workers */
 };
 
 struct rb_server {
@@ -52,7 +52,7 @@ struct rb_server {
     VALUE reply;   /* Server::Reply: writes what is no Hash with an Array */
     VALUE hybrid;  /* Server::Hybrid: what runs on threads instead; nil: nothing does */
     VALUE spawner; /* #call: has another worker begin, soon */
-    struct rb_server_worker *idle; /* those that have nothing to do, the last one first */
+    struct rb_server_worker *idle; /* workers that have nothing to do, the last one first */
     VALUE resting; /* an Array: these, if they are fibers that the loop can transfer to (`direct`) */
     VALUE called;  /* of these the one that is being transferred to; else nil */
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
@@ -69,11 +69,11 @@ struct rb_server {
     long workers, running, parked;
     unsigned generation; /* of processes */
     unsigned served;     /* since interrupts were looked at */
-    bool awake;    /* somebody was called who has not come yet */
+    bool awake;    /* a worker was called and has not come yet */
     bool direct;   /* see `resting` */
-    bool noted;    /* the loop will look whether somebody has to be called, or is at it */
-    bool wanted;   /* since it has begun to look: once more */
-    bool polling;  /* somebody waits for all connections */
+    bool noted;    /* the loop will look whether to call a worker, or does so now */
+    bool wanted;   /* since its look started: once more */
+    bool polling;  /* a worker waits for all connections */
     bool stopped;
     bool inheriting; /* requests have a copy of some fiber storage */
     bool moving;   /* there are requests that `hybrid` would move */
@@ -131,7 +131,7 @@ static inline struct server_connection *plait_server_connection(const struct exc
 void plait_server_serve(struct rb_server *server, struct server_connection *connection);
 
 /*
- * Calls the app, sends what it returns, and tells who wants to know that it is over. Returns the state to go on with
+ * Calls the app, sends what it returns, and reports the end to callbacks. Returns the state to go on with
  * (rb_jump_tag) when that was ended by something that is no error of the app's; else 0.
  */
 int plait_server_perform(struct exchange *exchange);
@@ -139,29 +139,29 @@ int plait_server_perform(struct exchange *exchange);
 /* The same, here or on a thread, as `hybrid` has it. */
 int plait_server_run_hybrid(struct exchange *exchange);
 
-/* Nobody will answer it. */
+/* No worker will answer it. */
 void plait_server_abandon(const struct exchange *exchange);
 
 /* Whether what was raised is an app's; if not (a kill, a signal, a cancellation), it goes on its way. */
 bool plait_server_is_error(VALUE error);
 
 /*
- * Has another worker take over, unless somebody does anyhow; `now`: whoever does. Returns the state to go on with
+ * Has another worker take over, unless one does anyhow; `now`: without that check. Returns the state to go on with
  * (rb_jump_tag), or 0.
  */
-int plait_server_call_somebody(struct rb_server *server);
+int plait_server_call_worker(struct rb_server *server);
 int plait_server_call_now(struct rb_server *server);
 
 /* The current worker waits until a connection is ready, be it a new one. */
 void plait_server_poll(struct rb_server *server);
 
-/* Takes note of who is ready by now, without waiting. */
+/* Takes note of connections that are ready by now, without waiting. */
 void plait_server_look(struct rb_server *server);
 
-/* Lets those go on who run the app. Who connects meanwhile is accepted, so that the kernel's queue does not overflow. */
+/* Lets workers go on that run the app. Clients that connect meanwhile are accepted: the kernel's queue must not overflow. */
 void plait_server_nap(struct rb_server *server);
 
-/* The current worker has nothing to do, until he is called. */
+/* The current worker has nothing to do, until it is called. */
 void plait_server_rest(struct rb_server *server, struct rb_server_worker *worker);
 
 /* There is one; if `direct`, on the loop. */
@@ -193,7 +193,7 @@ VALUE plait_server_key(const char *name, size_t size, unsigned *place);
 void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VALUE protocol);
 
 /*
- * Sets env and all that follows from the request. Calls no method: any may let another thread run, who reads into the same
+ * Sets env and all that follows from the request. Calls no method: another thread could run meanwhile, and read into the
  * buffer that the request lies in.
  */
 void plait_server_env(struct exchange *exchange, const struct server_connection *connection,
@@ -205,7 +205,7 @@ void plait_server_input(struct exchange *exchange);
 /* Sends what the app has returned. */
 void plait_server_respond(struct exchange *exchange, VALUE response);
 
-/* What is still to be sent of a body, an Array of Strings: they may be changed by who has made them. */
+/* What is still to be sent of a body, an Array of Strings: the app may change them. */
 struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE body);
 
 VALUE plait_server_handle(const struct exchange *exchange);

@@ -1,6 +1,6 @@
 /*
- * Who is called to take over when a worker runs the app: one that is parked, or a new one. On threads at once; on the loop of
- * fibers when that looks between two of them, and only if somebody is still wanted then.
+ * The worker that takes over when another worker runs the app: one that is parked, or a new one. A thread is called at once. On
+ * the loop of fibers a worker is called between two of them, and only if one is still wanted then.
  */
 #include "rb_server.h"
 
@@ -15,7 +15,7 @@ static VALUE server_calls_spawn(VALUE server) {
     return rb_funcall(((struct rb_server *)server)->spawner, id_call, 0);
 }
 
-/* Where the system gives no further thread, those that are there do the work. Returns the state to go on with, or 0. */
+/* Where the system gives no further thread, the existing workers go on. Returns the state to go on with, or 0. */
 static int server_calls_try_to_spawn(struct rb_server *server) {
     int state = 0;
     server->awake = true;
@@ -32,8 +32,8 @@ static int server_calls_try_to_spawn(struct rb_server *server) {
 }
 
 /*
- * There is always one worker more than may run the app, so that somebody can wait for the connections. Who is called is
- * `awake` until he has come; so of `polling` and `awake` one is true while anybody has nothing to do.
+ * There is always one worker more than may run the app: it waits for the connections. A called worker is `awake` until it
+ * has come. So of `polling` and `awake` one is true while any worker has nothing to do.
  */
 int plait_server_call_now(struct rb_server *server) {
     if (server->parked == 0) return server->workers <= server->limit ? server_calls_try_to_spawn(server) : 0;
@@ -47,7 +47,7 @@ static bool server_calls_somebody_stands_by(const struct rb_server *server) {
     return NIL_P(server->scheduler) && server->workers > server->running + server->parked;
 }
 
-int plait_server_call_somebody(struct rb_server *server) {
+int plait_server_call_worker(struct rb_server *server) {
     if (server->polling || server->awake || server->stopped || server_calls_somebody_stands_by(server)) return 0;
 
     if (!server->native || !plait_native_ends_waits(server->native)) return plait_server_call_now(server);
@@ -57,7 +57,7 @@ int plait_server_call_somebody(struct rb_server *server) {
     return 0;
 }
 
-/* Each serves until he waits; by then he has noted, most often, that one more is wanted. */
+/* Each worker serves until it waits; by then it has noted, most often, that one more is wanted. */
 static VALUE server_calls_call_one_after_another(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     double until = plait_server_now() + RB_SERVER_SLICE;
@@ -80,8 +80,8 @@ static VALUE server_calls_end(VALUE argument) {
 }
 
 /*
- * transfer: called by the loop of fibers, between two of them, after plait_server_call_somebody. If the app has not waited, the worker
- * waits for connections himself by now, and nobody has to be called: that saves two switches each time.
+ * transfer: called by the loop of fibers, between two of them, after plait_server_call_worker. If the app has not waited, the
+ * worker waits for connections itself by now, and no other has to be called: that saves two switches each time.
  */
 static VALUE server_calls_look(VALUE self) {
     struct rb_server *server = plait_server_of(self);

@@ -204,7 +204,7 @@ static void server_env_set_peer(struct rb_server_listener *listener, const struc
     memcpy(listener->peer.bytes, connection->address, sizeof connection->address);
 }
 
-/* Programs set $stderr anew, as tests and daemons do. */
+/* Programs replace $stderr, as tests and daemons do. */
 static void server_env_set_errors(struct rb_server_listener *listener) {
     if (listener->errors == rb_stderr) return;
 

@@ -1,6 +1,6 @@
 /*
  * Plait::Server::Exchange: one request's hold on its connection, for what is more than a Hash and an Array. It knows the
- * connection by number, generation and serial, so that one kept too long reaches nobody.
+ * connection by number, generation and serial, so that one kept too long reaches no connection.
  */
 #include "rb_server.h"
 
@@ -65,14 +65,14 @@ static VALUE server_exchange_write(VALUE self, VALUE array) {
     return kept < 0 ? Qnil : SSIZET2NUM(kept);
 }
 
-/* interim(parts): as write, but the answer itself has not begun by it; once it has, nothing is sent. */
+/* interim(parts): as write, but the answer itself does not start by it; once it has started, nothing is sent. */
 static VALUE server_exchange_interim(VALUE self, VALUE array) {
     struct rb_server *server;
     struct server_connection *connection = server_exchange_connection_of(self, &server);
-    if (!connection || connection->begun) return Qnil;
+    if (!connection || connection->answering) return Qnil;
 
     VALUE kept = server_exchange_write(self, array);
-    connection->begun = false;
+    connection->answering = false;
     return kept;
 }
 
@@ -156,13 +156,13 @@ static VALUE server_exchange_is_file_present(VALUE self, VALUE descriptor, VALUE
 }
 
 #ifdef SYS_openat2
-/* Waits for nothing: neither for a disk (EAGAIN), nor at a lease of somebody's. Linux before 5.12 does not know it. */
+/* Waits neither for a disk (EAGAIN), nor at another process's file lock (F_SETLEASE). Linux before 5.12 does not know it. */
 static int server_exchange_open_cached(const char *path, uint64_t flags) {
     struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
-/* To open a pipe would tell whoever writes to it, so it is looked at before. */
+/* To open a pipe would be noticed by the process that writes to it, so its kind is looked at before. */
 static bool server_exchange_is_known_file(const char *path) {
     struct statx status = {.stx_mask = 0};
     int place = server_exchange_open_cached(path, O_PATH);
@@ -227,11 +227,11 @@ static VALUE server_exchange_env(VALUE self) {
     return exchange ? exchange->env : Qnil;
 }
 
-/* begun?: whether something of an answer was sent */
-static VALUE server_exchange_begun(VALUE self) {
+/* answering?: whether something of an answer was sent */
+static VALUE server_exchange_answering(VALUE self) {
     struct rb_server *server;
     const struct server_connection *connection = server_exchange_connection_of(self, &server);
-    return !connection || connection->begun ? Qtrue : Qfalse;
+    return !connection || connection->answering ? Qtrue : Qfalse;
 }
 
 /* version_minor: 0 or 1 */
@@ -251,6 +251,6 @@ void plait_server_define_exchange(VALUE server_class) {
     rb_define_method(exchange_class, "detach", server_exchange_detach, 0);
     rb_define_method(exchange_class, "open_ended", server_exchange_open_ended, 0);
     rb_define_method(exchange_class, "env", server_exchange_env, 0);
-    rb_define_method(exchange_class, "begun?", server_exchange_begun, 0);
+    rb_define_method(exchange_class, "answering?", server_exchange_answering, 0);
     rb_define_method(exchange_class, "minor", server_exchange_minor, 0);
 }

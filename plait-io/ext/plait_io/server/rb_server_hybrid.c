@@ -12,16 +12,16 @@
 static const double BLOCKING = 0.01;
 
 static ID id_aside, id_blocking, id_judge;
-static VALUE aside_class;
+static VALUE offloaded_class;
 
 /* A request on its way to another thread: not on the stack of its fiber, which may be ended meanwhile. */
-struct aside {
+struct offloaded {
     struct exchange exchange;
-    bool begun;
+    bool started;
 };
 
-static void server_hybrid_aside_mark(void *data) {
-    const struct exchange *exchange = &((const struct aside *)data)->exchange;
+static void server_hybrid_offloaded_mark(void *data) {
+    const struct exchange *exchange = &((const struct offloaded *)data)->exchange;
     if (!exchange->server) return;
     rb_gc_mark(exchange->server->self);
     rb_gc_mark(exchange->env);
@@ -32,17 +32,17 @@ static void server_hybrid_aside_mark(void *data) {
     rb_gc_mark(exchange->input);
 }
 
-static const rb_data_type_t aside_type = {
+static const rb_data_type_t offloaded_type = {
     .wrap_struct_name = "Plait::Server::Aside",
-    .function = {.dmark = server_hybrid_aside_mark, .dfree = RUBY_DEFAULT_FREE},
+    .function = {.dmark = server_hybrid_offloaded_mark, .dfree = RUBY_DEFAULT_FREE},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
 /* call: on a thread of the pool */
-static VALUE server_hybrid_aside_call(VALUE self) {
-    struct aside *aside = rb_check_typeddata(self, &aside_type);
-    aside->begun = true;
-    int state = plait_server_perform(&aside->exchange);
+static VALUE server_hybrid_offloaded_call(VALUE self) {
+    struct offloaded *offloaded = rb_check_typeddata(self, &offloaded_type);
+    offloaded->started = true;
+    int state = plait_server_perform(&offloaded->exchange);
     if (state != 0) rb_jump_tag(state);
     return Qnil;
 }
@@ -62,16 +62,16 @@ static VALUE server_hybrid_ask(VALUE argument) {
 
 /* What ends the wait for the thread is this fiber's, unless the thread has seen to it. Returns the state to go on with. */
 static int server_hybrid_run_aside(struct exchange *exchange) {
-    struct aside *aside;
+    struct offloaded *offloaded;
     struct call call = {.exchange = exchange, .method = id_aside};
-    call.argument = TypedData_Make_Struct(aside_class, struct aside, &aside_type, aside);
-    aside->exchange = *exchange;
+    call.argument = TypedData_Make_Struct(offloaded_class, struct offloaded, &offloaded_type, offloaded);
+    offloaded->exchange = *exchange;
     int state = 0;
     rb_protect(server_hybrid_ask, (VALUE)&call, &state);
     if (state != 0 && plait_server_is_error(rb_errinfo())) {
         rb_set_errinfo(Qnil);
-        state = aside->begun ? 0 : plait_server_perform(exchange); /* there is no thread for it */
-    } else if (state != 0 && !aside->begun) {
+        state = offloaded->started ? 0 : plait_server_perform(exchange); /* there is no thread for it */
+    } else if (state != 0 && !offloaded->started) {
         plait_server_abandon(exchange);
     }
     RB_GC_GUARD(call.argument);
@@ -117,7 +117,7 @@ int plait_server_run_hybrid(struct exchange *exchange) {
     struct rb_server *server = exchange->server;
     if (!server->native) return plait_server_perform(exchange);
     if (!server->moving) return server_hybrid_run_here(exchange,
-                                                       server->native); /* nothing is moved, as with most apps for ever */
+                                                       server->native); /* nothing is moved, as with most apps */
 
     bool blocking = RTEST(rb_funcall(server->hybrid, id_blocking, 1, exchange->env));
     return blocking ? server_hybrid_run_aside(exchange) : server_hybrid_run_here(exchange, server->native);
@@ -127,8 +127,8 @@ void plait_server_define_hybrid(VALUE server_class) {
     id_aside = rb_intern("aside");
     id_blocking = rb_intern("blocking?");
     id_judge = rb_intern("judge");
-    aside_class = rb_define_class_under(server_class, "Aside", rb_cObject);
-    rb_gc_register_mark_object(aside_class);
-    rb_undef_alloc_func(aside_class);
-    rb_define_method(aside_class, "call", server_hybrid_aside_call, 0);
+    offloaded_class = rb_define_class_under(server_class, "Aside", rb_cObject);
+    rb_gc_register_mark_object(offloaded_class);
+    rb_undef_alloc_func(offloaded_class);
+    rb_define_method(offloaded_class, "call", server_hybrid_offloaded_call, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * What the fields of requests are called in env. Those that the engine does not know by itself (Sec-Fetch-Mode,
+ * The names of request fields in env. Fields that the engine does not know by itself (Sec-Fetch-Mode,
  * X-Forwarded-For …) are the same from request to request, and are looked up here before Ruby's table of all interned
  * Strings is asked: that costs three times as much.
  */

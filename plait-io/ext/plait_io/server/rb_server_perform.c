@@ -12,7 +12,7 @@ static VALUE server_perform_end_process(VALUE error) {
 }
 
 /* In a fork that came back from the app: connections, epoll and answer are its parent's. */
-static void server_perform_end_stray(const struct rb_server *server, VALUE error) {
+static void server_perform_end_orphan(const struct rb_server *server, VALUE error) {
     if (server->generation == plait_generation()) return;
 
     int failed = 0;
@@ -24,7 +24,7 @@ static VALUE server_perform_run_app(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
     plait_server_input(exchange);
     VALUE response = rb_funcallv(exchange->server->app, id_call, 1, &exchange->env);
-    server_perform_end_stray(exchange->server, Qnil);
+    server_perform_end_orphan(exchange->server, Qnil);
     plait_server_respond(exchange, response);
     return Qnil;
 }
@@ -78,7 +78,7 @@ static VALUE server_perform_try_to_tell_of_end(VALUE argument) {
 
 static void server_perform_answer_failed(const struct exchange *exchange) {
     struct server_connection *connection = plait_server_connection(exchange);
-    if (connection && connection->begun) server_drop(&exchange->server->engine, connection);
+    if (connection && connection->answering) server_drop(&exchange->server->engine, connection);
     else if (connection) server_refuse(&exchange->server->engine, connection, 500, "the application failed", "", plait_server_now());
 }
 
@@ -220,14 +220,14 @@ int plait_server_perform(struct exchange *exchange) {
     VALUE error = Qnil;
     server_perform_enter_app(exchange);
     rb_protect(server_perform_run_app, (VALUE)exchange, &state);
-    server_perform_end_stray(exchange->server, rb_errinfo());
+    server_perform_end_orphan(exchange->server, rb_errinfo());
     state = server_perform_take_late_exceptions(state);
     if (state != 0) state = server_perform_handle_failure(exchange, state, &error);
     else server_perform_conclude(exchange);
     server_perform_end_request(exchange, state, error);
     server_perform_leave_app(exchange);
     state = server_perform_drop_late_exceptions(state);
-    server_perform_end_stray(exchange->server, Qnil);
+    server_perform_end_orphan(exchange->server, Qnil);
     return server_perform_forget_request(exchange->server, state);
 }
 

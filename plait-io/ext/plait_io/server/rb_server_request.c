@@ -20,7 +20,7 @@ static void server_request_run(struct rb_server *server, struct server_connectio
     if (server_begin(&server->engine, connection, request) != 0) return server_drop(&server->engine, connection);
 
     server->running++;
-    int state = plait_server_call_somebody(server);
+    int state = plait_server_call_worker(server);
     if (state != 0) plait_server_abandon(&exchange);
     else state = NIL_P(server->hybrid) ? plait_server_perform(&exchange) : plait_server_run_hybrid(&exchange);
     server->running--;
@@ -50,7 +50,7 @@ static void *server_request_spool_without_gvl(void *argument) {
 static void server_request_spool_here(struct rb_server *server, struct server_connection *connection) {
     struct spooling spooling = {.server = server, .connection = connection};
     server->running++;
-    int state = NIL_P(server->scheduler) ? plait_server_call_somebody(server) : 0;
+    int state = NIL_P(server->scheduler) ? plait_server_call_worker(server) : 0;
     rb_nogvl(server_request_spool_without_gvl, &spooling, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (!spooling.done) server_request_spool_without_gvl(&spooling);
     server->running--;
@@ -58,9 +58,9 @@ static void server_request_spool_here(struct rb_server *server, struct server_co
     if (state != 0) rb_jump_tag(state);
 }
 
-/* The disk may be slow, and must not hold up a loop of fibers: whoever is here goes on with others at once. */
+/* The disk may be slow, and must not hold up a loop of fibers: the current fiber goes on with other connections at once. */
 static void server_request_spool(struct rb_server *server, struct server_connection *connection) {
-    if (!NIL_P(server->scheduler) && server_spool_aside(&server->engine, connection) == 0) return;
+    if (!NIL_P(server->scheduler) && server_spool_offload(&server->engine, connection) == 0) return;
     server_request_spool_here(server, connection);
 }
 

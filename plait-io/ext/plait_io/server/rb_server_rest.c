@@ -13,7 +13,7 @@ static VALUE server_rest_leave(VALUE argument) {
     return Qnil;
 }
 
-/* Who was called is no longer in there; who is ended while he rests still is. Hundreds may rest: they are searched only then. */
+/* A called worker is no longer in the list; one that is ended at rest is. Hundreds may rest: they are searched only then. */
 static VALUE server_rest_stop_resting(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     VALUE fiber = rb_fiber_current();
@@ -35,7 +35,7 @@ static VALUE server_rest_park(VALUE argument) {
     return Qnil;
 }
 
-/* Who is ended while he is parked was called, or is still in the list: nobody else runs between a look and what follows it. */
+/* A worker that is ended while parked was called, or is still in the list: no other runs between a look and its use. */
 static VALUE server_rest_stop_parking(VALUE argument) {
     const struct parking *parking = (const struct parking *)argument;
     struct rb_server *server = parking->server;

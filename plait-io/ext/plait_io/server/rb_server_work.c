@@ -1,8 +1,8 @@
 /*
- * A worker's life. Each, a thread or a fiber, takes connections that are ready, and runs the app for those with a complete
+ * The worker loop. Each worker, a thread or a fiber, takes ready connections, and runs the app for each one with a complete
  * request. When none is ready, one of them waits for all, and the others are parked.
  *
- * Before the app is called somebody else is called, who takes over if the app waits. If it doesn't, the same worker goes on
+ * Before the app runs another worker is called, which takes over if the app waits. If it doesn't, the same worker goes on
  * with the next connection, without any switch in between.
  */
 #include "rb_server.h"
@@ -15,15 +15,15 @@
 enum { CHECK_EVERY = 64 };
 
 /*
- * Seconds that the first of a full queue may have waited before further requests are refused: who runs the app may but wait
- * for the GVL, and the burst be over as soon as he has it.
+ * Seconds that the first of a full queue may have waited before further requests are refused: the worker that runs the app may
+ * only wait for the GVL, and the burst may be over as soon as it has the GVL.
  */
 static const double PATIENCE = 0.25;
 
 /*
- * Lets others have their turn now and then, however much there is to do. Among threads too: who has lost the GVL in the middle
+ * Lets others have their turn now and then, however much there is to do. Threads too: one that has lost the GVL in the middle
  * of a request would wait for it as long as Ruby's time slice is, 0.1 s, while requests that came after it are answered. And
- * those who have sent something meanwhile: one that has sent thousands of requests at once is ready until the last of them.
+ * workers with fresh data: a connection that has sent thousands of requests at once is ready until the last of them.
  */
 static void server_work_see_to_others(struct rb_server *server) {
     bool threads = NIL_P(server->scheduler);
@@ -79,12 +79,12 @@ static VALUE server_work_work(VALUE argument) {
 static VALUE server_work_leave(VALUE argument) {
     struct rb_server *server = (struct rb_server *)argument;
     server->workers--;
-    int state = plait_server_call_somebody(server);
+    int state = plait_server_call_worker(server);
     if (state != 0) rb_jump_tag(state);
     return Qnil;
 }
 
-/* work: the first worker is begun by `begin`, the others by the spawner */
+/* work: `begin` starts the first worker, the spawner the others */
 static VALUE server_work_server_work(VALUE self) {
     struct rb_server *server = plait_server_of(self);
     return rb_ensure(server_work_work, (VALUE)server, server_work_leave, (VALUE)server);

@@ -1,7 +1,7 @@
 /*
  * The connections of an HTTP/1.1 server: an epoll(7) instance that each is registered in once, edge-triggered; what has come
  * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 80 bytes; only one in
- * the middle of something has memory besides.
+ * the middle of something has more memory.
  *
  * One thread at a time uses it; only `server_sleep` and `server_wake` may be called while others run.
  */
@@ -16,7 +16,7 @@
 #include "../http1/http1.h"
 #include "server_connection.h"
 
-/* Events taken from the kernel at once: so many are served before it is asked again who else is ready. */
+/* Events taken from the kernel at once: so many are served before it is asked again which others are ready. */
 enum { SERVER_BATCH = 64 };
 
 enum { SERVER_LISTENERS = 16 };
@@ -33,9 +33,9 @@ enum { SERVER_SPARES = 16 };
 struct server_settings {
     struct http1_limits limits;
     double seconds[SERVER_QUEUES]; /* INFINITY: none */
-    double waiting;                /* seconds that a complete request may wait for a worker; INFINITY: for ever */
+    double waiting;                /* seconds that a complete request may wait for a worker; INFINITY: without an end */
     size_t spool;                  /* bytes of a body that are kept in memory; larger ones go to a file */
-    const char *folder;            /* of those files */
+    const char *folder;            /* of the files for bodies */
     uint32_t connections;          /* at most; others wait in the kernel */
     uint32_t descriptors;          /* likewise, of connections and of what stands in front of some, see server_hold_descriptors */
     uint32_t requests;             /* on one connection; then it is closed */
@@ -72,7 +72,7 @@ struct server {
     struct server_body spares[SERVER_SPARES]; /* with nothing in them but memory */
     int spare;                /* how many */
     struct server_spooler *spooler; /* NULL: there was nothing to write yet */
-    uint64_t cut[SERVER_CUTS];  /* tickets of those, see server_was_cut */
+    uint64_t cut[SERVER_CUTS];  /* tickets of cut connections, see server_was_cut */
     unsigned cuts;              /* how many so far */
     size_t filled; /* bytes in `buffer` */
     char buffer[SERVER_READ];
@@ -91,11 +91,11 @@ struct server_request {
 enum server_result {
     SERVER_REQUEST, /* a complete request */
     SERVER_WAIT,    /* nothing complete yet; it waits for more */
-    SERVER_SPOOL,   /* what has come of a body has to go to its file: see server_spool_aside */
+    SERVER_SPOOL,   /* what has come of a body has to go to its file: see server_spool_offload */
     SERVER_GONE     /* it is closed */
 };
 
-/* Those that return an int return 0 or an errno, if nothing else is said. Times are seconds on any clock. */
+/* A function that returns an int returns 0 or an errno, if its comment says nothing else. Times are seconds on any clock. */
 
 int server_open(struct server *server, const struct server_settings *settings);
 
@@ -104,16 +104,16 @@ void server_close(struct server *server);
 
 size_t server_bytes(const struct server *server);
 
-/* Accepts from a listening socket that does not block; SERVER_NONE: somebody else does, and brings what he accepts. */
+/* Accepts from a listening socket that does not block; SERVER_NONE: the caller accepts, and brings the connections. */
 int server_listen(struct server *server, int listener);
 
 /* Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. */
 struct server_connection *server_bring(struct server *server, int number, int index, double now);
 
-/* Who brings connections has so many descriptors more of his own, or fewer. */
+/* A caller that brings connections reports how many descriptors more, or fewer, it has open. */
 void server_hold_descriptors(struct server *server, int count);
 
-/* Whether so many further descriptors leave those to the app that are the app's. */
+/* Whether so many further descriptors leave the app its own share. */
 bool server_has_room(const struct server *server, uint32_t descriptors);
 
 /* Of one that has ended lately: whether it did so in the middle of an answer that only its end was to end. */
@@ -125,16 +125,16 @@ void server_deafen(struct server *server);
 /* Lets the listeners be, or looks at them again. */
 void server_pause(struct server *server, bool paused);
 
-/* Fills SERVER_BATCH events; returns how many, or -1. Milliseconds below 0 are for ever. */
+/* Fills SERVER_BATCH events; returns how many, or -1. Milliseconds below 0: without an end. */
 int server_sleep(const struct server *server, struct epoll_event *events, int milliseconds);
 
-/* Takes note of events, accepts. Returns whether somebody has called `server_wake`. */
+/* Takes note of events, accepts. Returns whether a thread has called `server_wake`. */
 bool server_take(struct server *server, const struct epoll_event *events, int count, double now);
 
 /* Ends a sleep; if there is none, the next one. Safe from any thread and from a signal handler. */
 void server_wake(const struct server *server);
 
-/* The next one that is ready, or NULL; it is then the caller's, who ends that by a result, or by server_finish. */
+/* The next one that is ready, or NULL; it is then the caller's, until a result or server_finish gives it back. */
 struct server_connection *server_next(struct server *server);
 
 /* Reads and parses; with SERVER_REQUEST it stays the caller's. Answers what is malformed, by itself. */
@@ -142,18 +142,18 @@ int server_receive(struct server *server, struct server_connection *connection, 
 
 /*
  * After SERVER_SPOOL: has a thread write to the file of the body, which may take as long as a slow disk has it. The connection
- * is nobody's meanwhile; once it is written server_take finds it ready. With an errno nothing was done: there is no thread for
+ * has no owner meanwhile; once it is written server_take finds it ready. With an errno nothing was done: there is no thread for
  * it, or no need of one.
  */
-int server_spool_aside(struct server *server, struct server_connection *connection);
+int server_spool_offload(struct server *server, struct server_connection *connection);
 
 /*
- * The same here and now; then server_give_back. Of the server it only reads the settings, and nobody else touches the
+ * The same here and now; then server_give_back. Of the server it only reads the settings, and no other thread touches the
  * connection, so that others may call any of this meanwhile.
  */
 void server_spool(const struct server *server, struct server_connection *connection);
 
-/* It is nobody's again, and goes on in its turn. */
+/* It has no owner again, and goes on in its turn. */
 void server_give_back(struct server *server, struct server_connection *connection);
 
 /* The request's bytes have been copied: what is behind it is kept for later. ENOMEM: it can't be. */
@@ -162,7 +162,7 @@ int server_begin(struct server *server, struct server_connection *connection, co
 /* Instead of server_begin: there is no worker for it. Keeps all of it for server_next_waiting. */
 int server_hold(struct server *server, struct server_connection *connection, const struct server_request *request, double now);
 
-/* The one that waits longest of those whose peer is still there. */
+/* The connection that waits longest, of all whose peer is still there. */
 struct server_connection *server_next_waiting(struct server *server);
 
 /*
@@ -202,14 +202,14 @@ int server_detach(struct server *server, struct server_connection *connection);
 /* Frees what server_detach has left. */
 void server_forget(struct server_connection *connection);
 
-/* Closes those that took too long, or waited too long for a worker, after a word to those with a request. */
+/* Closes connections that took too long, or waited too long for a worker; one with a request gets an error answer before. */
 void server_sweep(struct server *server, double now);
 
 /* Connections in the middle of a request or of its answer; `busy`: how many of them a worker has. */
 uint32_t server_unfinished(const struct server *server, uint32_t *busy);
 
 /*
- * Accepts those who have connected already, and nobody else. Closes those between two requests, and each of the others after
+ * Accepts clients that have connected already, and no others. Closes idle connections, and each of the others after
  * its request.
  */
 void server_drain(struct server *server, double now);

@@ -22,7 +22,7 @@ static void server_accept_keep_address(struct server_connection *connection, con
     }
 }
 
-/* Returns false when there is nobody to accept, or no room. */
+/* Returns false when there is no client to accept, or no room. */
 static bool server_accept_one(struct server *server, int index, double now) {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof address;
@@ -65,7 +65,7 @@ void server_hold_descriptors(struct server *server, int count) {
     if (server->paused && count < 0) server_pause(server, false);
 }
 
-/* Until nobody is left: with a bound the kernel's queue overflows under a burst. */
+/* Until no client is left: with a bound the kernel's queue overflows under a burst. */
 void server_accept(struct server *server, int index, double now) {
     while (index < server->listening && server->listeners[index] != SERVER_NONE) {
         if (server->count >= server->settings.connections || !server_has_room(server, 1)) return server_pause(server, true);

@@ -31,7 +31,7 @@ enum server_queue {
 enum { SERVER_PARTS = 64, SERVER_PIECE = 128 * 1024 };
 
 /*
- * What is still to be sent of a large answer, in memory of somebody else's: only the piece that the peer is about to take is
+ * The rest of a large answer, in memory of another owner: only the piece that the peer is about to take is
  * copied. A peer that takes nothing, of whatever number of answers, so costs a piece of each.
  */
 struct server_remainder {
@@ -43,7 +43,7 @@ struct server_remainder {
 struct server_body {
     char *data;      /* the heap's: what is not in the file; NULL: nothing */
     size_t kept;     /* bytes of it */
-    size_t size;     /* bytes so far, with those in the file */
+    size_t size;     /* bytes so far, with the bytes in the file */
     size_t capacity;
     int file;        /* -1: in memory */
     int error;       /* of the file; 0: none */
@@ -56,7 +56,7 @@ struct server_intake {
     size_t size;
     size_t capacity;
     size_t head_size;          /* 0: the head is not complete; else the bytes of it, from `at` on */
-    size_t moved;              /* bytes of the body since its time began anew */
+    size_t moved;              /* bytes of the body since its time started again */
     bool complete;             /* the request is complete, its body in `body` */
     struct http1_head head;    /* its table is `fields` */
     struct http1_body framing;
@@ -67,7 +67,7 @@ struct server_intake {
 /* What the peer has not taken yet. */
 struct server_outbox {
     size_t at;
-    size_t taken; /* since its time began anew */
+    size_t taken; /* since its time started again */
     size_t size;
     size_t capacity;
     char data[];
@@ -80,7 +80,7 @@ struct server_connection {
     double since;                 /* when it was put at the end of its queue */
     int number;                   /* its descriptor; SERVER_NONE: there is none */
     int before, after;            /* its neighbours in the queue */
-    int next_ready;               /* in the list of the ready ones, or of those that wait for a worker */
+    int next_ready;               /* in the list of the ready ones, or of the ones that wait for a worker */
     uint32_t generation;          /* of the number: events and tickets carry it */
     uint32_t requests;            /* so far */
     uint8_t queue;                /* enum server_queue */
@@ -92,7 +92,7 @@ struct server_connection {
     bool readable;                /* there may be bytes in the kernel */
     bool ended;                   /* the peer sends nothing more */
     bool lost;                    /* it takes nothing more either: it has reset, or closed */
-    bool begun;                   /* of the answer to the current request something was sent */
+    bool answering;                   /* of the answer to the current request something was sent */
     bool open_ended;              /* only its end tells where the answer ends: cut, it must end by a reset */
     bool closing;                 /* to be closed as soon as all is sent */
     bool lingering;               /* it is in the queue SERVER_LINGER */

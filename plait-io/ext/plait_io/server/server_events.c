@@ -19,8 +19,8 @@ static const struct server_list EMPTY = {SERVER_NONE, SERVER_NONE};
 
 static void server_expire(struct server *server, struct server_connection *connection, double now) {
     server->counts.expired++;
-    bool begun = connection->queue == SERVER_HEAD || connection->queue == SERVER_BODY;
-    if (begun) server_refuse(server, connection, 408, "the request did not arrive in time", "", now);
+    bool arriving = connection->queue == SERVER_HEAD || connection->queue == SERVER_BODY;
+    if (arriving) server_refuse(server, connection, 408, "the request did not arrive in time", "", now);
     else server_drop(server, connection);
 }
 
@@ -172,7 +172,7 @@ static void server_take_connection(struct server *server, const struct epoll_eve
     if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) connection->ended = true;
     if (event->events & (EPOLLHUP | EPOLLERR)) connection->lost = true;
     bool output = connection->outbox && (event->events & (EPOLLOUT | EPOLLERR | EPOLLHUP));
-    /* While a worker has it nobody else would: the kernel tells only once that there is room. */
+    /* While a worker has the connection no other code would: the kernel reports only once that there is room. */
     if (output && connection->busy && server_flush(connection) == 0) server_pour(connection);
     if (output || (event->events & input && !connection->outbox)) server_make_ready(server, connection);
 }

@@ -78,14 +78,14 @@ static bool server_receive_ends_soon(const struct server *server, const struct s
     return head->framing == HTTP1_LENGTH && head->content_length - intake->body.size <= server->settings.spool;
 }
 
-/* What is in a file has to be there as a whole before anybody gets it. */
+/* A body in a file has to be there as a whole before a worker gets it. */
 static bool server_receive_has_to_be_spooled(const struct server *server, const struct server_intake *intake) {
     const struct server_body *body = &intake->body;
     if (intake->complete) return body->kept > (body->file == -1 ? server->settings.spool : 0);
     return body->kept > server->settings.spool && !server_receive_ends_soon(server, intake);
 }
 
-/* Bytes that will be kept before they go to a file, once so much has come that it is not only told: then it is moved no more. */
+/* Bytes to keep before they go to a file. They are reserved once enough has come, not only announced, and then move no more. */
 static size_t server_receive_room_for(const struct server *server, const struct server_intake *intake, size_t size) {
     const struct http1_head *head = &intake->head;
     const struct server_body *body = &intake->body;
@@ -189,9 +189,9 @@ static int server_receive_wait_for_more(struct server *server, struct server_con
     connection->busy = false;
     if (intake && intake->at == intake->size && intake->head_size == 0) server_free_intake(connection);
     if (queue == SERVER_IDLE && server->draining) return server_receive_gone(server, connection);
-    bool anew = queue == SERVER_BODY && intake->moved >= SERVER_READ;
-    if (anew) intake->moved = 0;
-    if (connection->queue != queue || anew) server_enqueue(server, connection, queue, now);
+    bool fresh = queue == SERVER_BODY && intake->moved >= SERVER_READ;
+    if (fresh) intake->moved = 0;
+    if (connection->queue != queue || fresh) server_enqueue(server, connection, queue, now);
     return SERVER_WAIT;
 }
 
@@ -340,7 +340,7 @@ static ssize_t server_receive_receive(struct server *server, struct server_conne
     } while (size == -1 && errno == EINTR);
     if (size == -1 && errno == EAGAIN) connection->readable = false;
     if (size > 0) server->filled = (size_t)size;
-    /* Less than there was room for was all; what comes later is told by another event. */
+    /* Less than there was room for was all; another event reports what comes later. */
     if (size > 0 && size < SERVER_READ && !connection->ended) connection->readable = false;
     return size;
 }
@@ -360,16 +360,16 @@ static int server_receive_linger(struct server *server, struct server_connection
 
 static int server_receive_send_first(struct server *server, struct server_connection *connection, double now) {
     if (server_flush(connection) != 0) return server_receive_gone(server, connection);
-    bool anew = !connection->outbox;
-    if (anew && server_pour(connection) != 0) return server_receive_gone(server, connection);
+    bool fresh = !connection->outbox;
+    if (fresh && server_pour(connection) != 0) return server_receive_gone(server, connection);
     if (!connection->outbox) {
         server_finish(server, connection, !connection->closing, now);
         return SERVER_WAIT;
     }
     connection->busy = false;
-    anew |= connection->outbox->taken >= SERVER_READ;
-    if (anew) connection->outbox->taken = 0;
-    if (anew || connection->queue != SERVER_STALLED) server_enqueue(server, connection, SERVER_STALLED, now);
+    fresh |= connection->outbox->taken >= SERVER_READ;
+    if (fresh) connection->outbox->taken = 0;
+    if (fresh || connection->queue != SERVER_STALLED) server_enqueue(server, connection, SERVER_STALLED, now);
     return SERVER_WAIT;
 }
 
@@ -402,7 +402,7 @@ int server_begin(struct server *server, struct server_connection *connection, co
     struct server_intake *intake = connection->intake;
     connection->requests++;
     server->counts.requests++;
-    connection->begun = connection->open_ended = false;
+    connection->answering = connection->open_ended = false;
     if (intake) {
         intake->at += request->size;
         intake->body.file = -1; /* the caller's */

@@ -24,7 +24,7 @@ int server_supply(struct server_connection *connection, struct server_remainder 
     return server_pour(connection);
 }
 
-/* The kernel may have told that there is room while the worker had it: so that is looked at once more. */
+/* The kernel may have reported room while the worker had the connection: so its socket is tried once more. */
 void server_leave_to_peer(struct server *server, struct server_connection *connection, bool persistent, double now) {
     connection->busy = false;
     if (!persistent) connection->closing = true;

@@ -107,7 +107,7 @@ int server_flush(struct server_connection *connection) {
 }
 
 ssize_t server_send(struct server_connection *connection, struct iovec *parts, int count) {
-    connection->begun = true;
+    connection->answering = true;
     if (connection->outbox) {
         int error = server_flush(connection);
         if (error != 0) return -error;
@@ -123,7 +123,7 @@ ssize_t server_send(struct server_connection *connection, struct iovec *parts, i
     return server_send_keep(connection, parts, count);
 }
 
-/* A reset would overtake what was said if the peer has sent what nobody has read. */
+/* A reset would overtake the answer if the peer has sent bytes that were not read. */
 static void server_send_close_gently(struct server *server, struct server_connection *connection, double now) {
     bool unread = connection->readable || connection->intake || server_has_come(connection);
     connection->open_ended = false; /* it is whole */
@@ -139,7 +139,7 @@ static void server_send_close_gently(struct server *server, struct server_connec
 void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now) {
     connection->busy = connection->to_head = false;
     if (!persistent || server->draining || connection->requests >= server->settings.requests) connection->closing = true;
-    /* There may be room by now, and the kernel has told so while the worker had it: it does not tell twice. */
+    /* There may be room by now, and the kernel has reported it to the worker: it does not report twice. */
     if (connection->outbox && server_flush(connection) != 0) return server_drop(server, connection);
     if (connection->outbox) return server_enqueue(server, connection, SERVER_STALLED, now);
     if (connection->closing) return server_send_close_gently(server, connection, now);

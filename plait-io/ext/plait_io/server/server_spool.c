@@ -91,10 +91,10 @@ struct job {
 struct server_spooler {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
-    struct job *first, *last; /* nobody has begun with */
+    struct job *first, *last; /* not started yet */
     struct job *done;
     unsigned threads, idle;
-    int wakeup;     /* a copy of the server's: it is rung without the lock, which who hears it takes */
+    int wakeup;     /* a copy of the server's: it is written without the lock, which the woken thread takes */
     pid_t process;
     bool in_memory; /* there is no disk below the folder */
     bool closed;  /* the server is gone: the last thread frees this */
@@ -173,7 +173,7 @@ static struct job *server_spool_await_job(struct server_spooler *spooler) {
     return server_spool_take_first(spooler);
 }
 
-/* Who takes these takes all at once: the wakeup is rung for the first one. */
+/* The receiver takes all jobs at once: the first one alone signals the wakeup. */
 static bool server_spool_hand_in(struct server_spooler *spooler, struct job *job) {
     bool first = !spooler->done;
     job->next = spooler->done;
@@ -181,7 +181,7 @@ static bool server_spool_hand_in(struct server_spooler *spooler, struct job *job
     return first;
 }
 
-static void server_spool_ring(const struct server_spooler *spooler) {
+static void server_spool_signal(const struct server_spooler *spooler) {
     uint64_t one = 1;
     ssize_t unused = write(spooler->wakeup, &one, sizeof one);
     (void)unused;
@@ -195,7 +195,7 @@ static void server_spool_perform(struct server_spooler *spooler, struct job *job
     if (!server_spool_hand_in(spooler, job)) return;
 
     pthread_mutex_unlock(&spooler->lock);
-    server_spool_ring(spooler);
+    server_spool_signal(spooler);
     pthread_mutex_lock(&spooler->lock);
 }
 
@@ -230,7 +230,7 @@ static double server_spool_seconds(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Where the system gives no further thread, those that are there do the work. */
+/* Where the system gives no further thread, the existing threads do the work. */
 static int server_spool_see_to_threads(struct server_spooler *spooler, bool late) {
     bool enough = spooler->idle > 0 || spooler->threads == THREADS || !late;
     if (enough && spooler->threads > 0) return 0;
@@ -240,7 +240,7 @@ static int server_spool_see_to_threads(struct server_spooler *spooler, bool late
     return spooler->threads > 0 ? 0 : error;
 }
 
-/* Whether somebody has to be called: those who are at work come by themselves. */
+/* Returns whether a thread has to be called: threads at work come by themselves. */
 static bool server_spool_put(struct server_spooler *spooler, struct job *job, int *error) {
     bool late = spooler->first && spooler->first->since + PATIENCE < job->since;
     *error = server_spool_see_to_threads(spooler, late);
@@ -256,7 +256,7 @@ static bool server_spool_is_usable(struct server *server) {
     return server->spooler && !server->spooler->in_memory && server->spooler->process == getpid();
 }
 
-int server_spool_aside(struct server *server, struct server_connection *connection) {
+int server_spool_offload(struct server *server, struct server_connection *connection) {
     struct job *job = server_spool_is_usable(server) ? malloc(sizeof *job) : NULL;
     if (!job) return ENOMEM;
 
@@ -301,7 +301,7 @@ void server_take_spooled(struct server *server) {
     server_spool_free_jobs(done);
 }
 
-/* In a fork the lock may be held for ever, by a thread that did not come along. */
+/* In a fork a thread that did not come along may hold the lock without an end. */
 void server_close_spooler(struct server *server) {
     struct server_spooler *spooler = server->spooler;
     server->spooler = NULL;

@@ -119,12 +119,12 @@ static void server_table_leave(struct server *server, struct server_connection *
 }
 
 /*
- * What is cut must not look like a whole. Between UNIX sockets there are no resets: whoever has brought it can ask. To
- * disconnect resets a connection whoever else has a descriptor of it.
+ * A cut answer must not look complete. Between UNIX sockets there are no resets: the caller that has brought the connection can
+ * ask. To disconnect resets a connection even if another process has its descriptor.
  */
 static void server_table_end_by_reset(struct server *server, const struct server_connection *connection, int number) {
-    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-    connect(number, &nobody, sizeof nobody);
+    struct sockaddr unspecified = {.sa_family = AF_UNSPEC};
+    connect(number, &unspecified, sizeof unspecified);
     server->cut[server->cuts++ % SERVER_CUTS] = server_table_ticket_of(number, connection->generation);
 }
 
@@ -242,7 +242,7 @@ void server_dequeue(struct server *server, struct server_connection *connection)
     connection->queue = SERVER_UNQUEUED;
 }
 
-/* Nobody has looked at what may have come since. */
+/* The server has not looked at what may have come since. */
 bool server_has_come(const struct server_connection *connection) {
     char byte;
     return connection->listed || recv(connection->number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;

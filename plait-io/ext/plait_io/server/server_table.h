@@ -23,7 +23,7 @@ int server_look_at(const struct server *server, int index, int operation, uint32
 void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now);
 void server_dequeue(struct server *server, struct server_connection *connection);
 
-/* Lists: of the connections that are ready, and of those that wait for a worker. */
+/* Lists: of the connections that are ready, and of the ones that wait for a worker. */
 void server_push(struct server *server, struct server_list *list, struct server_connection *connection);
 void server_make_ready(struct server *server, struct server_connection *connection);
 

@@ -19,7 +19,7 @@ struct response {
     bool encoded;                    /* there is a Content-Encoding */
     int url_encoding;                /* index */
     uint32_t url_size;               /* bytes of `url`, until a String of it is a member */
-    char url[];                      /* its asker may change the one he gave, and most never ask for it */
+    char url[];                      /* the caller may change the given String, and most never ask for it */
 };
 
 enum { VERSIONS = 3 };

@@ -11,8 +11,8 @@ enum response_member { RESPONSE_BODY, RESPONSE_URL, RESPONSE_PHASES, RESPONSE_TR
                        RESPONSE_MEMBERS };
 
 /*
- * The bytes of a head. One server's answers have the same one for a second or longer, as far as its Date goes, and those that
- * do share it: 10,000 responses of 612 bytes that are still to be collected take 2.5 MB less.
+ * The bytes of a head. One server's answers have the same one for a second or longer, as far as its Date goes, and such answers
+ * share it: 10,000 responses of 612 bytes that are still to be collected take 2.5 MB less.
  */
 struct head_bytes {
     unsigned holders;

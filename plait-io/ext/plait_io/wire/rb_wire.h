@@ -9,7 +9,7 @@
  *     rb_wire_body.c      their bodies
  *     rb_wire_move.c      bytes, plain or by TLS
  *     rb_wire_wait.c      waiting: on a scheduler or on a thread, within the deadlines
- *     rb_wire_launch.c    requests whose answers nobody waits for by himself: a batch does, see rb_wire_batch.h
+ *     rb_wire_launch.c    requests whose answers no fiber waits for: a batch does, see rb_wire_batch.h
  *
  * All of it runs with the GVL, in the main ractor. What is received goes through one static buffer for all wires: from the
  * system call that fills it until its bytes are copied out nothing may switch to another fiber or thread.
@@ -28,9 +28,9 @@ enum wire_state {
     WIRE_IDLE,      /* between two exchanges */
     WIRE_EXPECTING, /* a head is sent, and its body shall follow */
     WIRE_STREAMING, /* the body of an answer is being read, piece by piece */
-    WIRE_LAUNCHED,  /* a request is on its way, and nobody waits for the answer */
+    WIRE_LAUNCHED,  /* a request is on its way, and no fiber waits for the answer */
     WIRE_TUNNEL,    /* what follows is another protocol */
-    WIRE_DETACHED,  /* the connection is somebody else's now */
+    WIRE_DETACHED,  /* other code uses the connection now */
     WIRE_CLOSED
 };
 
@@ -43,7 +43,7 @@ struct filling {
     uint64_t length;
     size_t at;    /* bytes that have come */
     size_t room;  /* bytes that the String has room for */
-    size_t ready; /* of them, those whose memory is there */
+    size_t ready; /* of them, bytes whose memory is there */
 };
 
 /* Kept small: of a wire that waits there may be ten thousand. */
@@ -83,7 +83,7 @@ struct wire {
     uint64_t ticket;             /* what the last batch knows it by, see rb_wire_batch.h */
     unsigned generation;         /* of processes: it is of use in the one that made it */
     uint32_t uses_left;          /* requests that the peer still takes, or HTTP1_UNSAID */
-    int descriptor;              /* of the socket, while somebody waits for it */
+    int descriptor;              /* of the socket, during a wait for it */
     unsigned moves;              /* of bytes, see plait_wire_keep_pace */
     uint8_t state;               /* enum wire_state */
     uint8_t kind;                /* of the request: enum http1_request_kind and WIRE_TO_LOG_IN, bits */
@@ -95,12 +95,12 @@ struct wire {
     bool received;               /* a byte of the answer has come */
     bool persistent;             /* the answer lets the connection be used again */
     bool read_out;               /* a body was read piece by piece to its end */
-    bool told;                   /* a response has taken the phases: they are the first one's */
+    bool phases_taken;                   /* a response has taken the phases: they are the first one's */
     bool launched;               /* a request, whose answer has not been had since; it may be closed by now */
     bool prompt;                 /* the last answer was one that a batch takes in by itself, see plait_wire_land */
 };
 
-/* One call of a method that sends or receives; it lies on the stack of who made it. */
+/* One call of a method that sends or receives; it lies on the caller's stack. */
 struct exchange {
     VALUE self;
     struct wire *wire;
@@ -120,7 +120,7 @@ struct exchange {
     double sent_at;
     double first_at;
     bool finished;          /* nothing went wrong */
-    bool begun;             /* bytes of the final answer have come */
+    bool answer_began;             /* bytes of the final answer have come */
     bool drained;           /* nothing is left in the kernel: wait before receiving */
     bool ended;             /* the peer sends nothing any more: its end is left in the kernel, whatever else is */
     bool whole;             /* the answer is had with all of its body */

@@ -33,7 +33,7 @@ static VALUE wire_batch_io_for(int descriptor) {
     return rb_funcallv_kw(rb_cIO, id_for_fd, 2, arguments, RB_PASS_KEYWORDS);
 }
 
-/* new: on a fiber of a Plait::Scheduler; elsewhere it is closed from the start, and takes nobody aboard */
+/* new: on a fiber of a Plait::Scheduler; elsewhere it is closed from the start, and takes no wire */
 static VALUE wire_batch_initialize(VALUE self) {
     struct wire_batch *batch = plait_wire_batch_of(self);
     VALUE scheduler = rb_fiber_scheduler_get();
@@ -60,7 +60,7 @@ static void wire_batch_await(struct wire_batch *batch) {
     batch->count = count > 0 ? count : 0;
 }
 
-/* Whom it concerns; NULL when he has left. */
+/* The place that the event concerns; NULL when its wire has left. */
 static const struct place *wire_batch_concerned(const struct wire_batch *batch, const struct epoll_event *event) {
     struct place *place = &batch->places[(uint32_t)event->data.u64];
     if (place->generation != (uint32_t)(event->data.u64 >> WIRE_BATCH_UPPER_HALF)) return NULL;
@@ -85,7 +85,7 @@ static void wire_batch_land(const struct wire_batch *batch, const struct epoll_e
 }
 
 /*
- * each_landed { |passenger, response| … }: waits until something has come, and yields those who have an answer now, or nil:
+ * each_landed { |passenger, response| … }: waits until something has come. Yields each passenger with its answer, or with nil:
  * then the wire's `conclude` is to have it. May return without having yielded.
  */
 static VALUE wire_batch_each_landed(VALUE self) {
@@ -96,7 +96,7 @@ static VALUE wire_batch_each_landed(VALUE self) {
     return self;
 }
 
-/* evacuate: lets all go who are aboard, and returns them; their wires are to be closed, or concluded */
+/* evacuate: lets all wires go, and returns their passengers; the wires are to be closed, or concluded */
 static VALUE wire_batch_evacuate(VALUE self) {
     struct wire_batch *batch = plait_wire_batch_of(self);
     VALUE passengers = rb_ary_new();
@@ -117,7 +117,7 @@ static VALUE wire_batch_is_open(VALUE self) {
     return NIL_P(plait_wire_batch_of(self)->scheduler) ? Qfalse : Qtrue;
 }
 
-/* close: takes nobody aboard any more, and waits for nobody */
+/* close: takes no wire any more, and waits for none */
 static VALUE wire_batch_close(VALUE self) {
     struct wire_batch *batch = plait_wire_batch_of(self);
     if (NIL_P(batch->scheduler)) return Qnil;

@@ -3,7 +3,7 @@
  * takes no fiber and no thread: it is a descriptor in an epoll set and a place in a table. Of the scheduler the batch needs
  * no more than to wait for that set, which is a descriptor as well.
  *
- * Edge-triggered: what arrives is told once, so that a connection between two requests, or one whose body a fiber is reading,
+ * Edge-triggered: what arrives is reported once, so that an idle connection, or one whose body a fiber is reading,
  * costs nothing further. Linux only: elsewhere there is no such class.
  */
 #ifndef PLAIT_RB_WIRE_BATCH_H

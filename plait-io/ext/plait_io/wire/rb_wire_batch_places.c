@@ -20,7 +20,7 @@ static void wire_batch_places_mark(void *data) {
     }
 }
 
-/* Wires that go with it have left, if they went first; else they are told. */
+/* Wires of the same collection have left, if they went first; a remaining wire forgets the batch. */
 static void wire_batch_places_free(void *data) {
     struct wire_batch *batch = data;
     for (int number = 0; number < batch->room; number++) {

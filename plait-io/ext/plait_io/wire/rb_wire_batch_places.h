@@ -16,13 +16,13 @@ enum { WIRE_BATCH_EVENTS = 256 };
 /* In an event and in a ticket: what is above the lower half. */
 enum { WIRE_BATCH_UPPER_HALF = 32 };
 
-/* One descriptor's. The generation tells the events of a connection from those of another one that had its number. */
+/* One descriptor's. The generation distinguishes a connection's events from the events of an earlier one with its number. */
 struct place {
-    struct wire *wire; /* NULL: nobody is aboard */
+    struct wire *wire; /* NULL: the place is free */
     VALUE self;        /* the wire's */
     VALUE passenger;
     uint32_t generation;
-    bool stirred;      /* something has come while nobody was aboard */
+    bool stirred;      /* something has come while the place was free */
 };
 
 struct wire_batch {
@@ -35,7 +35,7 @@ struct wire_batch {
     int epoll;
     int at;                            /* of the events, the next one */
     int count;                         /* of the events */
-    struct epoll_event events[WIRE_BATCH_EVENTS]; /* here and not on a stack: whoever handles one may leave early, and come back */
+    struct epoll_event events[WIRE_BATCH_EVENTS]; /* not on a stack: the block that handles one may leave early */
 };
 
 extern const rb_data_type_t plait_wire_batch_type;
@@ -51,12 +51,12 @@ static inline struct wire_batch *plait_wire_batch_of(VALUE self) {
 bool plait_wire_batch_board(VALUE batch, VALUE wire, VALUE passenger);
 
 /*
- * Whether something has come on a connection while it was not aboard: bytes that nobody has asked for, or the end; or those
+ * Whether something has come on a connection while it was not aboard: bytes that were not asked for, or the end; or bytes
  * of a body that a fiber has received meanwhile. Tells it once.
  */
 bool plait_wire_batch_stirred(VALUE batch, const struct wire *wire, int descriptor);
 
-/* Once aboard: puts its deadline among those of the scheduler. */
+/* Once aboard: adds its deadline to the scheduler's deadlines. */
 void plait_wire_batch_limit(struct wire *wire);
 
 /* Lets it go, if it is aboard of one. */

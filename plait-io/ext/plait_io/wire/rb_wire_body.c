@@ -33,7 +33,7 @@ static VALUE wire_body_trailers_of(const struct wire *wire) {
     return trailers;
 }
 
-/* Whether more has come than the answer: nobody asked for it, so that no later answer were to be trusted. */
+/* Whether more has come than the answer: it was not asked for, so that no later answer were to be trusted. */
 static bool wire_body_has_rest(const struct exchange *exchange) {
     if (exchange->size > 0 || exchange->surplus) return true;
     if (exchange->wire->tls) return plait_wire_tls_pending(exchange->wire);
@@ -110,7 +110,7 @@ static void wire_body_extend(struct filling *filling) {
 
 /*
  * Where the next bytes go. At the end, one byte more is asked for, in the place of the String's terminator: if it comes,
- * nobody asked for it.
+ * it was not asked for.
  */
 static char *wire_body_place(struct filling *filling, size_t *room) {
     if (filling->at == filling->room) wire_body_extend(filling);
@@ -221,7 +221,7 @@ static bool wire_body_receive_some(struct exchange *exchange, VALUE to, size_t m
     return received > 0;
 }
 
-/* Of a length that nobody has told. Its memory doubles as it comes; what is too much is given back. */
+/* Of an unknown length. Its memory doubles as it comes; what is too much is given back. */
 static VALUE wire_body_receive_unknown(struct exchange *exchange) {
     VALUE body = rb_str_buf_new((long)exchange->size);
     while (!wire_body_decode(exchange, body, SIZE_MAX)) {
@@ -274,7 +274,7 @@ void plait_wire_begin_filling(struct exchange *exchange) {
     wire->consumed = exchange->consumed;
 }
 
-/* Edge-triggered: either all that is there is received, or somebody else goes on. */
+/* Edge-triggered: either all that is there is received, or other code goes on. */
 enum wire_arrival plait_wire_fill(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     struct filling *filling = &wire->filling;
@@ -350,7 +350,7 @@ VALUE plait_wire_receive_piece(struct exchange *exchange) {
     plait_wire_load(exchange);
     exchange->head.framing = wire->framing;
     exchange->consumed = wire->consumed;
-    exchange->begun = true;
+    exchange->answer_began = true;
     VALUE piece = rb_str_buf_new((long)(exchange->size < PIECE ? exchange->size : PIECE));
     if (wire_body_receive_bytes(exchange, piece)) {
         plait_response_time_read(wire->response, plait_now() - wire->began);

@@ -62,7 +62,7 @@ static VALUE wire_exchange_ignore(VALUE unused, VALUE error) {
 }
 
 /*
- * What is broken already, or closed by somebody else meanwhile, may complain. Anything else comes from outside, as by
+ * A socket that is broken already, or closed by another fiber meanwhile, may complain. Anything else comes from outside, as by
  * Thread#raise, and is for our caller.
  */
 VALUE plait_wire_quietly(const struct wire *wire, VALUE (*run)(VALUE), VALUE argument, VALUE (*recover)(VALUE, VALUE)) {
@@ -105,7 +105,7 @@ static double wire_exchange_seconds_of(VALUE timeouts, ID name) {
     return NIL_P(seconds) ? INFINITY : NUM2DBL(seconds);
 }
 
-/* They are frozen: those of the last time are known. */
+/* They are frozen: the object of the last time is known. */
 void plait_wire_take_timeouts(VALUE self, VALUE timeouts) {
     struct wire *wire = plait_wire_of(self);
     if (wire->timeouts == timeouts) return;

@@ -7,7 +7,7 @@
 /* Whether it is between two exchanges, this process's, and its peer still keeps it. */
 bool plait_wire_reusable(const struct wire *wire);
 
-/* Closes it, whoever is in an exchange. */
+/* Closes it, also under a fiber that is in an exchange. */
 void plait_wire_release(struct wire *wire);
 
 void plait_wire_init_exchange(struct exchange *exchange, VALUE self);

@@ -1,5 +1,5 @@
 /*
- * Requests that are on their way while nobody waits for the answer by himself: a batch does (rb_wire_batch.h). An answer that is
+ * Requests that are on their way while no fiber waits for the answer: a batch does (rb_wire_batch.h). An answer that is
  * plain, and whole when it comes, is taken in on the spot. Whatever else comes, or does not come (long answers, redirects,
  * errors, timeouts), is for `conclude`, on a fiber, which goes on as if it had waited from the start.
  */
@@ -21,14 +21,14 @@ static bool wire_launch_is_filling(const struct wire *wire) {
     return !NIL_P(wire->filling.body);
 }
 
-/* What is known of an exchange that was begun by a launch. */
+/* What is known of an exchange that a launch has started. */
 static void wire_launch_recall(struct exchange *exchange) {
     const struct wire *wire = exchange->wire;
     exchange->url = wire->url;
     exchange->started = wire->started;
     exchange->sent_at = wire->sent_at;
     exchange->first_at = wire->first_at;
-    exchange->begun = wire->first_at != 0;
+    exchange->answer_began = wire->first_at != 0;
     exchange->drained = false;
     exchange->consumed = wire_launch_is_filling(wire) ? wire->consumed : 0;
 }
@@ -102,7 +102,7 @@ static VALUE wire_launch_relaunch(VALUE self, VALUE url, VALUE batch, VALUE pass
 
 /*
  * launch(url, prefix, block, timeouts, deadline, batch, passenger): as get, but does not wait. Returns true when the batch
- * will have the answer. Else it is to be waited for: by `conclude`, when `launched?` says that the request was begun, and by
+ * will have the answer. Else it is to be waited for: by `conclude`, when `launched?` says that the request has started, and by
  * `get`, which will also say what is wrong, when it was not.
  */
 static VALUE wire_launch_launch(int argc, VALUE *argv, VALUE self) {
@@ -172,7 +172,7 @@ static VALUE wire_launch_run_conclude(VALUE argument) {
     if (wire->state == WIRE_CLOSED) plait_wire_raise_closed(exchange);
     wire->state = WIRE_IDLE;
     wire->unsent = Qnil;
-    if (wire->expired) plait_wire_raise_late(exchange, exchange->begun ? WAIT_FOR_MORE : WAIT_FOR_ANSWER);
+    if (wire->expired) plait_wire_raise_late(exchange, exchange->answer_began ? WAIT_FOR_MORE : WAIT_FOR_ANSWER);
     plait_wire_expect_head(exchange);
     if (!NIL_P(unsent)) {
         exchange->second = unsent;

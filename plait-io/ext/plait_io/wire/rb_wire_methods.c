@@ -224,7 +224,7 @@ static VALUE wire_is_stale(VALUE unused, VALUE error) {
     return Qtrue;
 }
 
-/* Once bytes that nobody asked for have come it stays so. */
+/* Once bytes have come that were not asked for it stays so. */
 static VALUE wire_stale(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire_reusable(self) == Qfalse) return Qtrue;
@@ -242,7 +242,7 @@ static VALUE wire_sent(VALUE self) {
     return plait_wire_of(self)->sent ? Qtrue : Qfalse;
 }
 
-/* close: who is in an exchange, or concludes it, gets ConnectionClosed, and closes the descriptor. */
+/* close: a fiber that is in an exchange, or concludes it, gets ConnectionClosed, and closes the descriptor. */
 static VALUE wire_close(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;
@@ -255,7 +255,7 @@ static VALUE wire_close(VALUE self) {
     return Qnil;
 }
 
-/* abandon: closes our descriptor of a connection that somebody else goes on using. */
+/* abandon: closes our descriptor of a connection that other code goes on using. */
 static VALUE wire_abandon(VALUE self) {
     struct wire *wire = plait_wire_of(self);
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_DETACHED) return Qnil;

@@ -23,7 +23,7 @@ static VALUE no_exception; /* {exception: false} */
 static VALUE ssl_error = Qnil;
 
 /*
- * The buffer of TLS reads, for all wires. Whoever uses it takes it out: OpenSSL may call back into Ruby, and that may switch to
+ * The buffer of TLS reads, for all wires. A reader takes it out first: OpenSSL may call back into Ruby, and that may switch to
  * a fiber that reads too.
  */
 static VALUE spare = Qnil;

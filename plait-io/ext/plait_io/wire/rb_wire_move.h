@@ -6,7 +6,7 @@
 
 /* ---- rb_wire_move.c ---- */
 
-/* What a move of bytes returns besides their number. */
+/* What a move of bytes returns instead of their number. */
 enum { MOVE_WAITS = -1, MOVE_FAILED = -2 };
 
 /*

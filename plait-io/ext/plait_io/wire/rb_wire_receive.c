@@ -1,6 +1,6 @@
 /*
  * Answers, up to the end of their heads. What has come lies in one static buffer for all wires, and from there goes where it
- * belongs before anybody else can run; a head that came in part moves to memory of its own.
+ * belongs before other Ruby code can run; a head that came in part moves to memory of its own.
  */
 #include "rb_wire_receive.h"
 
@@ -13,7 +13,7 @@ enum {
     FIRST = 16 * 1024,  /* asked for where an answer begins: the rest of a long body is received in place */
     PART = 4 * 1024,    /* room for what is missing of a head, at least */
     HEARD = 1024 * 1024, /* taken in while we send, of an answer whose body is read piece by piece */
-    FILLED = 256 * 1024  /* the longest body that a batch receives: while it does nobody else runs */
+    FILLED = 256 * 1024  /* the longest body that a batch receives: meanwhile no other thread runs */
 };
 
 char plait_wire_incoming[PLAIT_WIRE_INCOMING];
@@ -41,7 +41,7 @@ static void wire_receive_raise_ended(const struct exchange *exchange) {
 /* ---- bytes ---- */
 
 static void wire_receive_note_arrival(struct exchange *exchange) {
-    exchange->begun = true;
+    exchange->answer_began = true;
     exchange->wire->received = true;
     if (exchange->first_at == 0) exchange->first_at = plait_now();
     else exchange->slow = true;
@@ -66,7 +66,7 @@ ssize_t plait_wire_hear(struct exchange *exchange, char *to, size_t room) {
 /* A short receive has emptied the kernel's buffer, but says nothing of TLS's. */
 size_t plait_wire_receive(struct exchange *exchange, char *to, size_t room) {
     int events = PLAIT_READABLE;
-    enum wire_wait why = exchange->begun ? WAIT_FOR_MORE : WAIT_FOR_ANSWER;
+    enum wire_wait why = exchange->answer_began ? WAIT_FOR_MORE : WAIT_FOR_ANSWER;
     if (!exchange->drained) plait_wire_keep_pace(exchange, why);
     for (;;) {
         if (!exchange->drained) {
@@ -152,7 +152,7 @@ static bool wire_receive_parse_heads(struct exchange *exchange) {
             exchange->head_size = size;
         } else {
             exchange->continued |= head->status == 100;
-            exchange->begun = false;
+            exchange->answer_began = false;
             plait_wire_consume(exchange, (size_t)size);
             http1_head_continue(head);
         }
@@ -195,7 +195,7 @@ static uint64_t wire_receive_most_heard(const struct exchange *exchange) {
     return exchange->whole && body > HEARD ? body : HEARD;
 }
 
-/* An error is not yet one: what came before it is still to be looked at. Who answers with less than 300 wants the rest. */
+/* An error does not count yet: earlier bytes come first. A peer that answers with less than 300 wants the rest. */
 void plait_wire_listen(struct exchange *exchange) {
     int events;
     size_t room;
@@ -281,8 +281,8 @@ VALUE plait_wire_begin_response(struct exchange *exchange) {
     struct wire *wire = exchange->wire;
     size_t size = (size_t)exchange->head_size;
     VALUE response = plait_response_new(&exchange->head, exchange->data, size, exchange->url, &wire->last_head);
-    if (!wire->told) plait_response_set(response, RESPONSE_PHASES, wire->phases);
-    wire->told = true;
+    if (!wire->phases_taken) plait_response_set(response, RESPONSE_PHASES, wire->phases);
+    wire->phases_taken = true;
     wire_receive_note_keeping(wire, &exchange->head);
     wire->persistent = exchange->head.persistent && wire->uses_left > 0 && !(wire->kind & WIRE_TO_LOG_IN);
     plait_wire_consume(exchange, size);

@@ -1,6 +1,6 @@
 /*
  * Requests on their way. A small one is put together in a static buffer and needs no Ruby object. While a long one waits for
- * the peer to take more, the peer is listened to: it may have answered already (413, say), and then nobody will take the rest.
+ * the peer to take more, the peer is listened to: it may have answered already (413, say), and then it will not take the rest.
  */
 #include "rb_wire_send.h"
 

@@ -10,7 +10,7 @@ enum wire_wait { WAIT_TO_SEND, WAIT_FOR_ANSWER, WAIT_FOR_MORE, WAIT_TO_CONTINUE 
 /* ---- rb_wire_wait.c ---- */
 
 /*
- * Waits for events, PLAIT_READABLE or PLAIT_WRITABLE or both, and returns those that came. Raises ReadTimeout or WriteTimeout;
+ * Waits for events, PLAIT_READABLE or PLAIT_WRITABLE or both, and returns which came. Raises ReadTimeout or WriteTimeout;
  * of WAIT_TO_CONTINUE it returns 0 after a while.
  */
 int plait_wire_wait(struct exchange *exchange, int events, enum wire_wait why);
@@ -30,7 +30,7 @@ void plait_wire_keep_pace(const struct exchange *exchange, enum wire_wait why);
 /* What its deadline calls: ends the connection. */
 void plait_wire_expire(struct deadline *deadline);
 
-/* Ends every wait for the wire, whoever waits. */
+/* Ends every wait for the wire. */
 void plait_wire_shut_down(const struct wire *wire);
 
 void plait_init_wire_wait(void);

@@ -14,7 +14,7 @@ module Plait
     # - `interim(parts)`: the same with a 1xx answer, after which the answer itself is still to come
     # - `send_file(descriptor, offset, count)`: sends of a file what can be sent without waiting; the bytes, 0 when none
     #   could be, false when the file is shorter, nil when the connection is gone
-    # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `begun?`: whether some of an answer was sent
+    # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `answering?`: whether some of an answer was sent
     # - `env`: of the request, while its app runs; else nil
     # - `detach`: its descriptor and what was received behind the request: the caller's from then on
     Exchange = Struct.new(:core, :ticket, :serial)

@@ -122,7 +122,7 @@ static int epoll_set_control(const struct epoll_set *set, int operation, int num
 }
 
 /*
- * What is new to the kernel gets a new generation, so that its events can be told from those of the file that had this
+ * A file that is new to the kernel gets a new generation. It distinguishes its events from the events of a file that had this
  * number before and lives on under another one.
  */
 static int epoll_set_register_new(const struct epoll_set *set, struct descriptor *descriptor, int number, int events) {
@@ -153,7 +153,7 @@ static int epoll_set_unregister(const struct epoll_set *set, struct descriptor *
 
 void epoll_set_forget(struct epoll_set *set, int number) {
     struct descriptor *descriptor = epoll_set_find(set, number);
-    /* Who still waits may do so through another IO of the same number, which stays open. */
+    /* A remaining wait may be through another IO of the same number, which stays open. */
     if (descriptor && descriptor->registered != 0 && !descriptor->first) epoll_set_unregister(set, descriptor, number);
 }
 
@@ -204,7 +204,7 @@ static bool epoll_set_finish_matching(struct epoll_set *set, const struct descri
     return any;
 }
 
-/* Level-triggered, it would be reported for ever. */
+/* Level-triggered, it would be reported without an end. */
 static void epoll_set_reject(struct epoll_set *set, struct descriptor *descriptor, int number) {
     int wanted = epoll_set_wanted_events(descriptor);
     int error = wanted == 0
@@ -248,7 +248,7 @@ static int epoll_set_open_epoll(int wakeup) {
     return -1;
 }
 
-/* In a new epoll. Who waits for what has no number any more, or can't be waited for, is to see for himself. */
+/* In a new epoll. A wait for a number that is gone, or can't be waited for, is over: its fiber finds the error itself. */
 static void epoll_set_register_again(struct epoll_set *set, struct descriptor *descriptor, int number) {
     int events = epoll_set_wanted_events(descriptor);
     descriptor->registered = 0;

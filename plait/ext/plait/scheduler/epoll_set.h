@@ -1,9 +1,9 @@
 /*
- * Who waits for which descriptor, and an epoll(7) instance that knows when a wait is over. One thread uses it; only
+ * The waits for each descriptor, and an epoll(7) instance that knows when a wait is over. One thread uses it; only
  * `epoll_set_sleep` and `epoll_set_wake` may be called while others run.
  *
- * A registration outlives its wait, level-triggered: who waits for the same descriptor again makes no system call. An
- * event that nobody waits for takes it back.
+ * A registration outlives its wait, level-triggered: a second wait for the same descriptor makes no system call. An
+ * event without a wait takes it back.
  */
 #ifndef PLAIT_EPOLL_SET_H
 #define PLAIT_EPOLL_SET_H
@@ -34,7 +34,7 @@ struct interest {
 /* What is known of a descriptor's number. */
 struct descriptor {
     uintptr_t owner;         /* whose number it was when last waited for; with another, it is another file's */
-    struct interest *first;  /* those who wait, newest first */
+    struct interest *first;  /* the waits, newest first */
     uint32_t generation;     /* of the registration: the kernel hands it back with each event */
     uint32_t changed;        /* the batch in which it was registered or forgotten */
     int registered;          /* the events that the kernel looks for; 0: it need not know the file */
@@ -51,7 +51,7 @@ struct epoll_set {
     struct interest *always;    /* whose descriptor is always ready (a file's): theirs is over in the next turn */
 };
 
-/* Those that return an int return 0 or an errno. */
+/* A function that returns an int returns 0 or an errno. */
 
 int epoll_set_open(struct epoll_set *set);
 
@@ -78,7 +78,7 @@ void epoll_set_remove(struct interest *interest);
 /* A descriptor is about to be closed: takes back what the kernel would go on reporting if others have the file open too. */
 void epoll_set_forget(struct epoll_set *set, int descriptor);
 
-/* Every owner may have got another file (by dup2(2), say), but those of which `sure` is true. NULL: none is. */
+/* Every owner may have got another file (by dup2(2), say), but the descriptors of which `sure` is true. NULL: none is. */
 void epoll_set_doubt(struct epoll_set *set, bool (*sure)(const struct descriptor *));
 
 /* Moves the waits for what is always ready to `ready`. */
@@ -87,13 +87,13 @@ void epoll_set_serve(struct epoll_set *set);
 /* Returns how many events there are, at most EPOLL_SET_BATCH, or -1. A timeout of NULL is none. */
 int epoll_set_sleep(const struct epoll_set *set, struct epoll_event *events, const struct timespec *timeout);
 
-/* Moves those who wait for this event to `ready`. */
+/* Moves the waits for this event to `ready`. */
 void epoll_set_take(struct epoll_set *set, const struct epoll_event *event);
 
 /* After the last event of a batch. */
 void epoll_set_end_batch(struct epoll_set *set);
 
-/* NULL when nobody has waited for such a number. */
+/* NULL when no fiber has waited for such a number. */
 struct descriptor *epoll_set_find(const struct epoll_set *set, int number);
 
 /* The one an event is about, or NULL. */

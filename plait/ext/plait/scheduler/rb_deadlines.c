@@ -48,7 +48,7 @@ static const rb_data_type_t sweep_type = {
 
 static void deadlines_arm(struct sweep *sweep, VALUE data, double at, double now);
 
-/* Returns when the first of those that are left is due; 0: there are none. */
+/* Returns when the first remaining deadline is due; 0: there are none. */
 static double deadlines_expire_due(struct deadlines *deadlines, double now) {
     double first = 0;
     struct deadline *next;

@@ -3,7 +3,7 @@
 #define PLAIT_RB_POLL_H
 
 /*
- * By poll(2), without the GVL. Returns those of the events (PLAIT_READABLE, PLAIT_WRITABLE) that came: all of them after an
+ * By poll(2), without the GVL. Returns the events (PLAIT_READABLE, PLAIT_WRITABLE) that came: all of them after an
  * error or a hangup, which the next move tells of, and 0 when the time was over or something else came first. Raises what
  * another thread has raised in this one.
  */

@@ -10,19 +10,19 @@
 /* Of a Plait::Scheduler; NULL for another one. */
 struct native *plait_native_of(VALUE scheduler);
 
-/* A deadline of what the scheduler's thread does not wait for in a fiber of its own. Whoever owns it takes it out. */
+/* A deadline of what the scheduler's thread does not wait for in a fiber of its own. Its owner takes it out. */
 void plait_native_deadline(VALUE scheduler, struct deadline *deadline);
 
 /*
  * The current fiber, one of the scheduler's, waits for an IO, or until its deadline expires: then `expire` has been called.
- * Without a deadline (NULL) it waits for ever. Returns the events that came, or false when something else resumed it. When it
- * raises, the deadline may still be in its list: whoever owns it takes it out.
+ * Without a deadline (NULL) it waits without an end. Returns the events that came, or false when something else resumed it.
+ * When it raises, the deadline may still be in its list: its owner takes it out.
  */
 VALUE plait_native_wait(struct native *native, VALUE scheduler, VALUE io, int events, struct deadline *deadline);
 
 /*
- * As the hook unblock, from any thread; false: it is not ours. Who calls the hook itself can be interrupted when it returns, in
- * the middle of what he does for others.
+ * As the hook unblock, from any thread; false: it is not ours. A thread that calls the hook itself can be interrupted when the
+ * hook returns, in the middle of its work for others.
  */
 bool plait_native_unblock(VALUE scheduler, VALUE blocker, VALUE fiber);
 
@@ -30,8 +30,8 @@ bool plait_native_unblock(VALUE scheduler, VALUE blocker, VALUE fiber);
 bool plait_native_ends_waits(const struct native *native);
 
 /*
- * Whether plait_native_leave works with it: the current fiber waits until somebody transfers to it on the loop, who is called
- * by plait_native_push. Not with a watchdog, which would not see it.
+ * Whether plait_native_leave works with it: the current fiber waits until an object transfers to it on the loop. That object
+ * is called by plait_native_push. Not with a watchdog, which would not see it.
  */
 bool plait_native_leaves(const struct native *native, VALUE scheduler);
 void plait_native_leave(const struct native *native);

@@ -58,7 +58,7 @@ static inline VALUE plait_native_await(struct native *native, VALUE io, int even
 /* Whether an IO has a timeout of its own. */
 int plait_has_timeout(VALUE io);
 
-/* Those whose time to sleep is over go on. */
+/* Fibers whose time to sleep is over go on. */
 void plait_native_wake_sleepers(struct native *native);
 
 void plait_scheduler_define_moves(VALUE native);

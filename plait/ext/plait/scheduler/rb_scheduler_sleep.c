@@ -1,4 +1,4 @@
-/* The hook kernel_sleep: fibers that sleep lie in a heap, and the loop wakes those whose time has come. */
+/* The hook kernel_sleep: sleeping fibers lie in a heap, and the loop wakes each one whose time has come. */
 #include "rb_scheduler_native.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static double scheduler_sleep_seconds_of(int argc, const VALUE *argv) {
 
 /*
  * kernel_sleep(duration). The twin in Ruby costs 5 µs of CPU more, most of it for its heap and for the loop that goes
- * through Ruby each time. A watchdog wants to be told by the twin.
+ * through Ruby each time. A watchdog wants the calls of the twin.
  */
 static VALUE scheduler_sleep_kernel(int argc, VALUE *argv, VALUE self) {
     struct native *native = plait_native_in(self);
@@ -43,7 +43,7 @@ static VALUE scheduler_sleep_kernel(int argc, VALUE *argv, VALUE self) {
     return rb_ensure(scheduler_sleep_doze, (VALUE)&nap, scheduler_sleep_rise, (VALUE)&nap);
 }
 
-/* Those who were due when it began: who sleeps again meanwhile has to wait for the others. */
+/* Wakes the fibers that were due at its start: a fiber that sleeps again meanwhile has to wait for the others. */
 void plait_native_wake_sleepers(struct native *native) {
     const struct sleeper *first = sleepers_first(&native->sleepers);
     if (!first) return;

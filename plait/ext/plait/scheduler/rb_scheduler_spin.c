@@ -1,4 +1,4 @@
-/* The loop between two events: who waits for descriptors, or sleeps, goes on without a method of Ruby's in between. */
+/* The loop between two events: a fiber that waits for a descriptor, or sleeps, goes on without a method of Ruby in between. */
 #include "rb_scheduler_native.h"
 
 #include "../plait_bindings.h"
@@ -18,7 +18,7 @@ static VALUE scheduler_spin_interval(VALUE heap, VALUE bound) {
     return NIL_P(bound) || left < NUM2DBL(bound) ? DBL2NUM(left) : bound;
 }
 
-/* How long the selector may sleep; below 0: for ever. */
+/* How long the selector may sleep; below 0: without an end. */
 static double scheduler_spin_rest(const struct native *native, VALUE bound) {
     double seconds = NIL_P(bound) ? -1 : NUM2DBL(bound);
     const struct sleeper *first = sleepers_first(&native->sleepers);

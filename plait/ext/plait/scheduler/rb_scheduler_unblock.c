@@ -86,8 +86,8 @@ static VALUE scheduler_unblock_settle(VALUE self) {
 }
 
 /*
- * unblock(blocker, fiber). Before Ruby 3.3 Mutex#unlock calls it when the mutex is free already but still among those
- * that its thread keeps. A thread that takes over here and locks the same mutex ties the two threads' lists together,
+ * unblock(blocker, fiber). Before Ruby 3.3 Mutex#unlock calls it when the mutex is free already but still in its thread's
+ * list of mutexes. A thread that takes over here and locks the same mutex ties the two threads' lists together,
  * and Ruby aborts when one of them ends. So nothing here is a Ruby method, and the thread keeps the GVL through all time
  * slices that end here: it gets longer ones until the loop's next turn. Of 20 runs of the stress test 14 aborted with
  * the hook in Ruby, 9 with it in C alone; with slices twice as long 4 of 40, eight times as long 0 of 40.

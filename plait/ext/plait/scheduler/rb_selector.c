@@ -25,7 +25,7 @@ struct selector {
     VALUE loop;               /* the fiber that turns */
     VALUE pushed;             /* what other threads want transferred to */
     int asleep;               /* without the GVL, or about to be */
-    double slice;             /* seconds of a turn after which no further fiber is begun */
+    double slice;             /* seconds of a turn after which no further fiber is resumed */
     unsigned long reopenings; /* of which it has heard */
     size_t collections;       /* of garbage, of which it has heard */
     bool marking;             /* the last of them was not past its marking then */
@@ -73,9 +73,9 @@ static void selector_watch_reopenings(VALUE class) {
     if (watched) return;
 
     watched = 1;
-    VALUE mend = rb_define_module_under(class, "Reopening");
-    rb_define_method(mend, "reopen", selector_io_reopen, -1);
-    rb_prepend_module(rb_cIO, mend);
+    VALUE reopening = rb_define_module_under(class, "Reopening");
+    rb_define_method(reopening, "reopen", selector_io_reopen, -1);
+    rb_prepend_module(rb_cIO, reopening);
 }
 
 static void selector_doubt_after_reopening(struct selector *selector) {
@@ -93,7 +93,7 @@ static bool selector_waited_for(const struct descriptor *descriptor) {
 }
 
 /*
- * No mark keeps an IO that no fiber waits for, so that Ruby closes it when nobody has it any longer: the next one with its
+ * No mark keeps an IO that no fiber waits for, so that Ruby closes it when no other object has it: the next one with its
  * number asks the kernel. What was noted during marking is not sure either, but is in use until that is over.
  */
 static void selector_doubt_after_collection(struct selector *selector) {
@@ -227,7 +227,7 @@ static VALUE selector_io_wait(VALUE self, VALUE fiber, VALUE io, VALUE events) {
     return plait_selector_wait(selector_of(self), io, plait_descriptor_of(io), NUM2INT(events));
 }
 
-/* Whom `waiting_for` asks about, and its answer. */
+/* The IO that `waiting_for` asks about, and its answer. */
 struct question {
     VALUE io;
     VALUE fibers;
@@ -335,10 +335,10 @@ static struct timespec *selector_timespec_of(double seconds, struct timespec *ti
 }
 
 /*
- * `asleep` is set before the last look at what was pushed, with the GVL and no chance to be preempted in between: who
- * pushes later finds it set, and rings. With an interrupt at hand rb_nogvl does not sleep (its handler may ready a fiber
- * by a method of the scheduler, which does not ring on the loop's own thread), and the wakeup ends a sleep that has
- * not begun yet.
+ * `asleep` is set before the last look at what was pushed, with the GVL and no chance to be preempted in between: a thread that
+ * pushes later finds it set, and signals. With an interrupt at hand rb_nogvl does not sleep (its handler may ready a fiber
+ * by a method of the scheduler, which does not signal on the loop's own thread), and the wakeup ends a sleep that has
+ * not started yet.
  */
 static int selector_sleep_without_gvl(struct selector *selector, struct epoll_event *events, double seconds) {
     struct timespec time;
@@ -449,7 +449,7 @@ void plait_selector_turn(struct selector *selector, double seconds) {
     if (count > 0) selector_run_events(selector, events, count, until);
 }
 
-/* select(seconds): nil is for ever */
+/* select(seconds): nil is without an end */
 static VALUE selector_select(VALUE self, VALUE seconds) {
     plait_selector_turn(selector_of(self), NIL_P(seconds) ? -1 : NUM2DBL(seconds));
     return Qnil;

@@ -11,19 +11,19 @@ int plait_descriptor_of(VALUE io);
 
 #ifdef __linux__
 
-/* NULL when it is somebody else's, such as io-event's. */
+/* NULL when it is another library's, such as io-event's. */
 struct selector *plait_selector_of(VALUE object);
 
 /* The current fiber waits. Returns the events that came, or false when it was resumed for another reason. */
 VALUE plait_selector_wait(struct selector *selector, VALUE io, int descriptor, int events);
 
-/* The current fiber waits until somebody transfers to it: whoever will must know it, and call from the loop. */
+/* The current fiber waits until an object transfers to it: that object must know it, and call from the loop. */
 void plait_selector_leave(const struct selector *selector);
 
 /* Has that fiber go on, without an event, if it waits for the descriptor. Allocates nothing. */
 void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fiber);
 
-/* Resumes those whose wait is over. With nothing to do it sleeps, at most so many seconds; below 0 is for ever. */
+/* Resumes fibers whose wait is over. With nothing to do it sleeps, at most so many seconds; below 0: without an end. */
 void plait_selector_turn(struct selector *selector, double seconds);
 
 /* From any thread, with the GVL: has `transfer` called of it on the loop's thread, soon. */

@@ -1,5 +1,5 @@
 /*
- * Who sleeps until when: a binary heap of structs that lie where their owner wants. Adding and taking one out costs a few
+ * The sleeping fibers by time: a binary heap of structs that lie where their owner wants. Adding and taking one out costs a few
  * pointers, whichever it is, and no memory of its own.
  */
 #ifndef PLAIT_SLEEPERS_H
@@ -26,10 +26,10 @@ int sleepers_add(struct sleepers *sleepers, struct sleeper *sleeper);
 /* Takes one out, if it is still in there. */
 void sleepers_remove(struct sleepers *sleepers, struct sleeper *sleeper);
 
-/* The first one to wake, still in there; NULL: nobody sleeps. */
+/* The first one to wake, still in there; NULL: none sleeps. */
 struct sleeper *sleepers_first(const struct sleepers *sleepers);
 
-/* Whoever is in there is taken out: his memory may have gone with his fiber's stack, so it is not touched. */
+/* Takes every sleeper out. Its memory may have gone with its fiber's stack, so it is not touched. */
 void sleepers_free(struct sleepers *sleepers);
 
 #endif
