@@ -298,7 +298,7 @@ static VALUE reactor_stop_waiting(VALUE argument) {
     struct rb_reactor *reactor = ((const struct waiting *)argument)->reactor;
     if (reactor->generation != generation) return Qnil;
     if (--reactor->waiters == 0 && reactor->closed) reactor_close(&reactor->engine);
-    else if (reactor->closed) reactor_wake(&reactor->engine); /* the wakeup may have rung for us only */
+    else if (reactor->closed) reactor_wake(&reactor->engine); /* the wakeup may have reached this thread only */
     return Qnil;
 }
 

@@ -65,13 +65,13 @@ struct reactor {
 
 int reactor_open(struct reactor *reactor);
 
-/* Frees the descriptors and the memory: everybody is forgotten. */
+/* Frees the descriptors and the memory: every connection is forgotten. */
 void reactor_close(struct reactor *reactor);
 
 /* Bytes on the heap. */
 size_t reactor_bytes(const struct reactor *reactor);
 
-/* Calls back for everybody. */
+/* Calls back for every connection. */
 void reactor_each(const struct reactor *reactor, void (*each)(struct reactor_entry *, void *), void *argument);
 
 /* Adds a descriptor, armed. What was known of its number is forgotten: a file that was closed leaves epoll by itself. */

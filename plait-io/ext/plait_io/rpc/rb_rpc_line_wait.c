@@ -70,7 +70,7 @@ static VALUE rpc_line_wait_on_scheduler(struct line *line, VALUE scheduler, int 
 
 struct thread_wait {
     struct pollfd file;
-    struct wakeups others; /* that are still to be rung */
+    struct wakeups others; /* that are still to be signaled */
     double limit;
 };
 
@@ -87,7 +87,7 @@ static void *rpc_line_wait_poll_now(void *argument) {
     return NULL;
 }
 
-/* As plait_poll; but the others are rung in any case. */
+/* As plait_poll; but the others are signaled in any case. */
 static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct wakeups others) {
     struct thread_wait wait = {.file = {.fd = descriptor}, .others = others, .limit = limit};
     if (events & PLAIT_READABLE) wait.file.events |= POLLIN;

@@ -57,7 +57,7 @@ void plait_wakeups_signal(struct wakeups *wakeups) {
 
 struct nap {
     struct wakeup *wakeup;
-    struct wakeups others; /* that are still to be rung */
+    struct wakeups others; /* that are still to be signaled */
     double limit;
 };
 
@@ -78,7 +78,7 @@ static void rpc_wakeup_relax(void) {
 #endif
 }
 
-/* Returns whether it is rung within a moment. */
+/* Returns whether its signal comes within a moment. */
 static bool rpc_wakeup_spin(struct wakeup *wakeup) {
     double until = plait_now() + MOMENT;
     do {

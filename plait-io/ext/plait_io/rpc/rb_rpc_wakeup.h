@@ -24,7 +24,7 @@ struct wakeup {
     int worth;         /* how often preparing was worth it, since that was noted; less than 0: it was not */
 };
 
-/* Whose wakeups are rung when the GVL is given away. */
+/* The wakeups that are signaled when the GVL is given away. */
 struct wakeups {
     struct wakeup *next;  /* or NULL */
     struct wakeup *after; /* prepared before its turn; or NULL */
@@ -38,12 +38,12 @@ void plait_wakeup_clear(struct wakeup *wakeup);
 
 void plait_wakeup_signal(struct wakeup *wakeup);
 
-/* Rings, and calls; once. */
+/* Signals one, and prepares the other; once. */
 void plait_wakeups_signal(struct wakeups *wakeups);
 
 /*
- * Sleeps until it is rung, or the moment (monotonic seconds, or INFINITY), or an interrupt; the others are rung first, in any
- * case. Raises what another thread has raised in this one.
+ * Sleeps until its signal, or the moment (monotonic seconds, or INFINITY), or an interrupt. The others are signaled first, in
+ * any case. Raises what another thread has raised in this one.
  */
 void plait_wakeup_await(struct wakeup *wakeup, double limit, struct wakeups others);
 

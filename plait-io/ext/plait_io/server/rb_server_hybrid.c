@@ -11,7 +11,7 @@
 /* Seconds without a wait from which a request counts as blocking. */
 static const double BLOCKING = 0.01;
 
-static ID id_aside, id_blocking, id_judge;
+static ID id_offload, id_blocking, id_judge;
 static VALUE offloaded_class;
 
 /* A request on its way to another thread: not on the stack of its fiber, which may be ended meanwhile. */
@@ -33,7 +33,7 @@ static void server_hybrid_offloaded_mark(void *data) {
 }
 
 static const rb_data_type_t offloaded_type = {
-    .wrap_struct_name = "Plait::Server::Aside",
+    .wrap_struct_name = "Plait::Server::Offloaded",
     .function = {.dmark = server_hybrid_offloaded_mark, .dfree = RUBY_DEFAULT_FREE},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
@@ -61,9 +61,9 @@ static VALUE server_hybrid_ask(VALUE argument) {
 }
 
 /* What ends the wait for the thread is this fiber's, unless the thread has seen to it. Returns the state to go on with. */
-static int server_hybrid_run_aside(struct exchange *exchange) {
+static int server_hybrid_offload(struct exchange *exchange) {
     struct offloaded *offloaded;
-    struct call call = {.exchange = exchange, .method = id_aside};
+    struct call call = {.exchange = exchange, .method = id_offload};
     call.argument = TypedData_Make_Struct(offloaded_class, struct offloaded, &offloaded_type, offloaded);
     offloaded->exchange = *exchange;
     int state = 0;
@@ -120,14 +120,14 @@ int plait_server_run_hybrid(struct exchange *exchange) {
                                                        server->native); /* nothing is moved, as with most apps */
 
     bool blocking = RTEST(rb_funcall(server->hybrid, id_blocking, 1, exchange->env));
-    return blocking ? server_hybrid_run_aside(exchange) : server_hybrid_run_here(exchange, server->native);
+    return blocking ? server_hybrid_offload(exchange) : server_hybrid_run_here(exchange, server->native);
 }
 
 void plait_server_define_hybrid(VALUE server_class) {
-    id_aside = rb_intern("aside");
+    id_offload = rb_intern("offload");
     id_blocking = rb_intern("blocking?");
     id_judge = rb_intern("judge");
-    offloaded_class = rb_define_class_under(server_class, "Aside", rb_cObject);
+    offloaded_class = rb_define_class_under(server_class, "Offloaded", rb_cObject);
     rb_gc_register_mark_object(offloaded_class);
     rb_undef_alloc_func(offloaded_class);
     rb_define_method(offloaded_class, "call", server_hybrid_offloaded_call, 0);

@@ -58,7 +58,7 @@ static VALUE server_perform_leave(VALUE argument) {
 }
 
 /*
- * Calls it in the middle of a jump. Ruby keeps what it jumps with aside only during an ensure: with any other call it would be
+ * Calls it in the middle of a jump. Ruby keeps the jump's values only during an ensure: with any other call it would be
  * gone, and to go on then ends the process by a SEGV.
  */
 static void server_perform_act_while_leaving(int state, VALUE (*act)(VALUE), VALUE argument) {

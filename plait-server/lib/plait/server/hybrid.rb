@@ -41,7 +41,7 @@ module Plait
       # it was called (locks, connections to databases).
       # @param job [#call]
       # @return [Boolean] as {#judge}
-      def aside(env, job)
+      def offload(env, job)
         @in_a_row.delete(kind(env)) if Plait.offload { seconds(job) } < QUICK
         @in_a_row.any?
       end

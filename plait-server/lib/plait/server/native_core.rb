@@ -130,6 +130,6 @@ module Plait
 
       def inspect = "#<#{self.class}>"
     end
-    private_constant :NoInput, :OrphanedFork, :Exchange, :NativeCore, *(constants & %i[Aside])
+    private_constant :NoInput, :OrphanedFork, :Exchange, :NativeCore, *(constants & %i[Offloaded])
   end
 end
