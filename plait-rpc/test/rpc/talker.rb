@@ -28,8 +28,11 @@ class Talker
     @heard.shift
   end
 
+  # @return [Boolean] whether something more comes within these seconds
+  def hears?(seconds) = !@heard.empty? || !@socket.wait_readable(seconds).nil?
+
   # @return [Boolean] whether something more comes soon
-  def heard? = !@heard.empty? || !@socket.wait_readable(0.2).nil?
+  def heard? = hears?(0.2)
 
   # @return [Array<Array>]
   def hear_many(count) = Array.new(count) { hear }

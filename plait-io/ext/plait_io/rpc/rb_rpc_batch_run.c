@@ -19,12 +19,6 @@ static ID id_respond, id_find, id_conclude, id_rescued, id_abandon, id_took, id_
 static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
 static VALUE callable_class, delayed_class;
 
-/* What a method yields is the answer, before it is over or after that. */
-static VALUE rpc_batch_run_answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
-    (void)argc, (void)argv, (void)blockarg;
-    return rb_funcall(plait_rpc_batch_incoming(plait_rpc_batch_class, token), id_respond, 1, value);
-}
-
 /* ---- without interrupts ---- */
 
 /*
@@ -34,6 +28,25 @@ static VALUE rpc_batch_run_answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)
 static VALUE rpc_batch_run_undisturbed(VALUE (*function)(VALUE), VALUE argument) {
     if (!NIL_P(rb_fiber_scheduler_current())) return function(argument);
     return plait_undisturbed_by(rb_eException, function, argument);
+}
+
+/* ---- an answer before the end ---- */
+
+struct early {
+    VALUE token;
+    VALUE value;
+};
+
+static VALUE rpc_batch_run_respond(VALUE argument) {
+    const struct early *early = (const struct early *)argument;
+    return rb_funcall(plait_rpc_batch_incoming(plait_rpc_batch_class, early->token), id_respond, 1, early->value);
+}
+
+/* What a method yields is the answer, before it is over or after that. */
+static VALUE rpc_batch_run_answer_early(RB_BLOCK_CALL_FUNC_ARGLIST(value, token)) {
+    (void)argc, (void)argv, (void)blockarg;
+    struct early early = {.token = token, .value = value};
+    return rpc_batch_run_undisturbed(rpc_batch_run_respond, (VALUE)&early);
 }
 
 /* ---- a run ---- */
@@ -138,31 +151,44 @@ static bool rpc_batch_run_go_on(const struct run *run) {
     return plait_line_unsent(run->line) < PORTION && run->began - run->since < GATHER;
 }
 
-/* Returns nil, or a request that is for Ruby to run. */
+/* Nobody is left to read the answer. */
+static bool rpc_batch_run_in_vain(const struct run *run, const struct request *request) {
+    return !NIL_P(run->line->over) && !NIL_P(request->id);
+}
+
+/* In a fork that came back from a method, the other requests are the parent's. */
+static bool rpc_batch_run_any_left(const struct run *run) {
+    return run->batch->next < run->batch->size && run->line->generation == plait_generation();
+}
+
+/*
+ * Returns whether the next request is for Ruby to run. It is not taken: behind this function Ruby looks for what other threads
+ * raise, and the request would be lost. While a method is looked up, another worker may take the request.
+ */
 static VALUE rpc_batch_run_some(VALUE argument) {
     struct run *run = (struct run *)argument;
     struct batch *batch = run->batch;
     bool more = true;
-    while (more && batch->next < batch->size) {
-        run->number = batch->next++;
-        run->busy = true;
-        const struct request *request = &batch->requests[run->number];
-        if (!NIL_P(run->line->over) && !NIL_P(request->id)) { /* the connection is over: no peer reads the answer */
-            rpc_batch_run_finish_one(run);
+    while (more && rpc_batch_run_any_left(run)) {
+        size_t number = batch->next;
+        const struct request *request = &batch->requests[number];
+        if (rpc_batch_run_in_vain(run, request)) {
+            batch->next++;
+            batch->finished++;
             continue;
         }
         VALUE callable = rpc_batch_run_find(run, request->name);
-        if (!rpc_batch_run_plain(request, callable)) {
-            VALUE incoming = plait_rpc_batch_incoming_of(batch, run->number);
-            run->busy = false;
-            return incoming;
-        }
+        if (batch->next != number) continue;
+        if (!rpc_batch_run_plain(request, callable)) return Qtrue;
+
+        run->number = batch->next++;
+        run->busy = true;
         rpc_batch_run_answer(run, rpc_batch_run_timed_call(run, request->params));
         rpc_batch_run_forget(run);
         rpc_batch_run_finish_one(run);
         more = rpc_batch_run_go_on(run);
     }
-    return Qnil;
+    return Qfalse;
 }
 
 static VALUE rpc_batch_run_tell(VALUE argument) {
@@ -180,7 +206,7 @@ static VALUE rpc_batch_run_rescued(VALUE argument, VALUE error) {
     rpc_batch_run_forget(run);
     rpc_batch_run_finish_one(run);
     if (!NIL_P(run->callable)) rb_funcall(run->callable, id_took, 1, DBL2NUM(plait_now() - run->began));
-    return Qnil;
+    return Qfalse;
 }
 
 static VALUE rpc_batch_run_run_rescued(VALUE argument) {
@@ -191,6 +217,7 @@ static VALUE rpc_batch_run_refuse(VALUE argument) {
     struct run *run = (struct run *)argument;
     VALUE incoming = plait_rpc_batch_incoming_of(run->batch, run->number);
     rpc_batch_run_finish_one(run);
+    rpc_batch_run_forget(run);
     return rb_funcall(run->handler, id_abandon, 1, incoming);
 }
 
@@ -199,7 +226,7 @@ static VALUE rpc_batch_run_abandon(VALUE argument) {
     return ((struct run *)argument)->busy ? rpc_batch_run_undisturbed(rpc_batch_run_refuse, argument) : Qnil;
 }
 
-/* run(handler) => nil, or an Incoming: the next one, which is taken and not run */
+/* run(handler) => whether the next one is for Ruby to run */
 VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
     struct batch *batch = plait_rpc_batch_of(self);
     struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler, .name = Qnil, .callable = Qnil};

@@ -14,6 +14,7 @@
 #include "rb_rpc_line_end.h"
 #include "rb_rpc_line_receive.h"
 #include "rb_rpc_line_send.h"
+#include "rb_rpc_line_wait.h"
 
 /* Milliseconds for which a connection may be silent: then it is armed, as all that are at rest. */
 enum { SILENCE = 10 };
@@ -21,7 +22,7 @@ enum { SILENCE = 10 };
 /* Seconds after which the visit makes sure again that a thread watches what is run. */
 static const double WATCH = 0.001;
 
-static VALUE sym_idle, sym_closed;
+static VALUE sym_idle, sym_full, sym_closed;
 
 struct visit {
     VALUE reactor;
@@ -76,12 +77,22 @@ static VALUE rpc_visit_initialize(VALUE self, VALUE reactor, VALUE handler) {
 
 /* ---- a visit ---- */
 
+/*
+ * Exceptions of other threads may come in here at any call of Ruby. So each request is in the batch until a method of it runs,
+ * `state` says until then that there is more to read, and the calls that change the server's records hold exceptions back.
+ */
+
+static VALUE rpc_visit_release_line(VALUE line) {
+    plait_line_release((struct line *)line);
+    return Qnil;
+}
+
 /* While it is waited for, its descriptor is not closed. */
 static enum plait_turn rpc_visit_wait(const struct visit *visit, struct line *line) {
     line->receiving = true;
     enum plait_turn turn = plait_reactor_wait_beside(visit->reactor, plait_descriptor_of(line->io), SILENCE);
     line->receiving = false;
-    plait_line_release(line);
+    if (!NIL_P(line->over)) plait_undisturbed_by(rb_cObject, rpc_visit_release_line, (VALUE)line);
     if (turn == PLAIT_INTERRUPTED) rb_thread_check_ints();
     return turn;
 }
@@ -90,7 +101,7 @@ static void rpc_visit_see_to_watch(struct visit *visit) {
     if (visit->last - visit->watched < WATCH) return;
 
     visit->watched = visit->last;
-    rb_yield(Qnil);
+    plait_undisturbed_by(rb_cObject, rb_yield, Qnil);
 }
 
 static void rpc_visit_begin(struct visit *visit, VALUE batch) {
@@ -105,14 +116,14 @@ static void rpc_visit_finish(struct visit *visit) {
     visit->batch = Qnil;
 }
 
-/* Returns whether all is answered and sent. `left` is the request that was taken and not run, or nil. */
+/* Returns whether all is answered and sent. `left` is whether the next request is for Ruby to run. */
 static bool rpc_visit_run(struct visit *visit, struct line *line, VALUE batch, VALUE *left) {
     rpc_visit_begin(visit, batch);
     rpc_visit_see_to_watch(visit);
     if (plait_rpc_batch_waits(batch)) return false;
     *left = plait_rpc_batch_run(batch, visit->handler);
     visit->since = 0;
-    if (visit->over || !NIL_P(*left) || !plait_rpc_batch_over(batch)) return false;
+    if (visit->over || RTEST(*left) || !plait_rpc_batch_over(batch)) return false;
 
     rpc_visit_finish(visit);
     return NIL_P(line->over) && plait_line_flush(line);
@@ -121,6 +132,7 @@ static bool rpc_visit_run(struct visit *visit, struct line *line, VALUE batch, V
 /* Takes what is there. Returns whether the visit goes on. */
 static bool rpc_visit_take(struct visit *visit, struct line *line, VALUE *left) {
     VALUE batch = Qnil;
+    visit->state = sym_full;
     visit->state = plait_line_visit(line, &batch);
     bool idle = visit->state == sym_idle;
     if (NIL_P(batch)) return idle;
@@ -130,7 +142,7 @@ static bool rpc_visit_take(struct visit *visit, struct line *line, VALUE *left) 
 }
 
 static VALUE rpc_visit_stay(struct visit *visit, struct line *line) {
-    VALUE left = Qnil;
+    VALUE left = Qfalse;
     bool on = true;
     while (on) {
         enum plait_turn turn = rpc_visit_wait(visit, line);
@@ -142,7 +154,7 @@ static VALUE rpc_visit_stay(struct visit *visit, struct line *line) {
     return left;
 }
 
-/* pay(line, limit) { … } => Incoming or nil */
+/* pay(line, limit) { … } => whether the next request is for Ruby to run */
 static VALUE rpc_visit_pay(VALUE self, VALUE line, VALUE limit) {
     struct visit *visit = rpc_visit_of(self);
     visit->over = false;
@@ -189,6 +201,7 @@ static VALUE rpc_visit_counted(VALUE self) {
 
 void plait_init_rpc_visit(VALUE rpc) {
     sym_idle = ID2SYM(rb_intern("idle"));
+    sym_full = ID2SYM(rb_intern("full"));
     sym_closed = ID2SYM(rb_intern("closed"));
     VALUE visit = rb_define_class_under(rpc, "NativeVisit", rb_cObject);
     rb_define_alloc_func(visit, rpc_visit_allocate);

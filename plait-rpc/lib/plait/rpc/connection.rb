@@ -218,13 +218,11 @@ module Plait
       #   what is here; :closed
       def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
 
-      # @param leader [Server::WorkerPool::Leader] keeps the request that the visit has taken and not run: an exception that comes
-      #   behind it must not lose it
+      # @param visit [NativeVisit]
       # @param deadline [Deadline, nil] by which the visit ends, while the peer sends requests
+      # @return [Boolean] whether the next request of the visit's batch is for Ruby to run
       # @api private
-      def visit(leader, deadline, &watch)
-        leader.slow = leader.visit.pay(@line, deadline&.at, &watch)
-      end
+      def visit(visit, deadline, &watch) = visit.pay(@line, deadline&.at, &watch)
 
       # Reads for all callers until the connection is closed.
       # @raise [ConnectionClosed, RemoteProtocolError] then

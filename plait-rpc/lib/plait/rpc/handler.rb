@@ -4,6 +4,7 @@ require_relative "exposure"
 require_relative "incoming"
 require "plait/mechanisms/thread_guard"
 require "plait/mechanisms/state"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -81,6 +82,9 @@ module Plait
                 *(Java::JavaLang::StackOverflowError if RUBY_ENGINE == "jruby")].freeze
       private_constant :ERRORS
 
+      # @return [Integer, nil] of the process that serves; nil: `exit` in a fork is answered as in this process
+      # @api private
+      attr_writer :generation
       # @return [Hash{String => Callable}]
       attr_reader :methods
       # @return [Integer] requests and notifications for unknown methods
@@ -154,7 +158,7 @@ module Plait
       # @return [Boolean] false: it also ends the worker
       # @api private
       def rescued?(incoming, error)
-        return false unless ERRORS.any? { |kind| error.is_a?(kind) }
+        return false if ends_fork?(error) || ERRORS.none? { |kind| error.is_a?(kind) }
 
         failed(incoming, error, false)
         true
@@ -184,15 +188,18 @@ module Plait
         conclude(incoming, value, flush: flush)
       rescue *ERRORS => e
         done = true
-        failed(incoming, e, flush)
+        ends_fork?(e) ? raise : failed(incoming, e, flush)
       ensure
         abandon(incoming) unless done
       end
 
+      # @return [Boolean] whether it is the `exit` of a process that a method has forked
+      def ends_fork?(error) = error.is_a?(SystemExit) && !@generation.nil? && @generation != Native.fork_generation
+
       # The time that a large answer takes to be sent does not count: it makes no method slow.
       def invoke(incoming, callable, arguments)
         began = Deadline.now
-        ThreadGuard.lowered { callable.call(arguments, incoming) { |early| incoming.respond(early) } }
+        ThreadGuard.lowered { callable.call(arguments, incoming) { |early| ThreadGuard.held { incoming.respond(early) } } }
       ensure
         callable.took(Deadline.now - began)
       end

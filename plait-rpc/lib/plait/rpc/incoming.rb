@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../protocols/messagepack_rpc/codec"
+require "plait/mechanisms/thread_guard"
 require "plait/values/errors"
 
 module Plait
@@ -184,14 +185,17 @@ module Plait
 
       private
 
+      # In a worker, an exception of another thread must not come between the first call's note and its answer.
       def settle(&answer)
-        incoming = @lock.synchronize do
-          return false if @answer
+        ThreadGuard.held do
+          incoming = @lock.synchronize do
+            next false if @answer
 
-          @answer = answer
-          @incoming
+            @answer = answer
+            @incoming
+          end
+          incoming ? answer.call(incoming) : incoming.nil?
         end
-        incoming ? answer.call(incoming) : true
       end
     end
   end

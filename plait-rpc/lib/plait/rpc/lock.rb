@@ -45,14 +45,15 @@ module Plait
         @mutex = Mutex.new
       end
 
+      # An exception of another thread may come between any two calls here, behind `try_lock` too.
       # @return [Object] the block's value
       def exclusively
-        @mutex.try_lock || acquire
-        begin
-          yield
-        ensure
-          @mutex.unlock
-        end
+        @mutex.try_lock || acquire(below = @mutex.owned?)
+        value = yield
+        done = true
+        value
+      ensure
+        done ? @mutex.unlock : (release unless below)
       end
 
       # Not under the lock: sleeps until the sleeper is called, or for so many seconds.
@@ -62,11 +63,15 @@ module Plait
 
       # A fiber never sleeps here: before Ruby 3.3 Mutex#unlock can be overtaken inside the scheduler's hook. Another thread
       # holds the lock, for microseconds.
-      def acquire
-        return @mutex.lock if Lock.scheduler.nil? || @mutex.owned? # by the code below a signal handler: that raises
+      # @param below [Boolean] whether this fiber holds it, and a signal handler interrupts it: that raises
+      def acquire(below)
+        return @mutex.lock if below || Lock.scheduler.nil?
 
         Thread.pass until @mutex.try_lock
       end
+
+      # The block was left early, or not reached.
+      def release = Thread.handle_interrupt(NEVER) { @mutex.unlock if @mutex.owned? }
     end
     private_constant :Lock
   end

@@ -29,6 +29,41 @@ module ServerCases
       error ? assert_match(/\AAbandonedError/, error) : assert_equal(number, result)
     end
 
+    # The first three are run in C, unless the exception ends one of them. The last one is for Ruby to run.
+    ROW = [["add", [1, 2]], ["early", [5]], ["delayed", [6]], ["nothing", []]].freeze
+    # Enough for a row: where Ruby looks for exceptions.
+    PLACES = 250
+
+    def test_wherever_an_exception_comes_no_request_is_lost
+      skip("methods have threads of their own only on :threads") unless mechanism == :threads && RUBY_ENGINE == "ruby"
+      serve_quick
+      talker = trained
+      (1..PLACES).each do |number|
+        places = raise_at(number) do
+          talker.socket.write(ROW.each_with_index.map { |call, id| [0, id, *call].to_msgpack }.join)
+          ROW.each { assert(talker.hears?(5), "a request is lost") && talker.hear }
+        end
+        assert_equal([nil, 3], call(talker, "add", 1, 2), places[number - 1])
+      end
+      wait_until { count(:running).zero? && count(:waiting).zero? }
+    end
+
+    # Raises in a worker thread, where Ruby looks for exceptions for the so-manieth time, if a method may be running.
+    # @return [Array<String>] the places
+    def raise_at(number, &block)
+      places = []
+      trace = TracePoint.new(:return, :b_return, :c_return) do |point|
+        guard = Plait.const_get(:ThreadGuard).guards(Thread.current)&.last
+        next if guard.nil? || !point.path.include?("/lib/plait/rpc/") || point.path.end_with?("survival.rb")
+
+        next if (places << "#{point.method_id}, #{point.path}:#{point.lineno}").size != number
+
+        guard.call(Thread.current, Foreign.new("at #{places.last}"))
+      end
+      trace.enable(&block)
+      places
+    end
+
     def test_timeouts_in_methods
       serve({ late: -> { Timeout.timeout(0.05) { sleep } } })
       talker = connect

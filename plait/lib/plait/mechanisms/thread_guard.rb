@@ -10,6 +10,7 @@ module Plait
     RAISE = Thread.instance_method(:raise)
     MASKED = { Mechanisms::Interruption => :immediate, Exception => :never }.freeze
     LOWERED = { Exception => :immediate }.freeze
+    RAISED = { Exception => :never }.freeze
 
     class << self
       # @param guard [#call] called with the thread and the exception; it raises the exception there, or drops it
@@ -35,6 +36,13 @@ module Plait
       def lowered(&block)
         masked = Thread.current.instance_variable_get(:@plait_masked)
         masked ? Thread.handle_interrupt(LOWERED, &block) : yield
+      end
+
+      # Holds exceptions back again inside {lowered}, where the server's own state changes.
+      # @return [Object] the block's value
+      def held(&block)
+        masked = Thread.current.instance_variable_get(:@plait_masked)
+        masked ? Thread.handle_interrupt(RAISED, &block) : yield
       end
 
       # Raises the exception in the thread, past the guard.

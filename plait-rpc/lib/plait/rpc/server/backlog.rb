@@ -9,9 +9,8 @@ module Plait
     # The requests and notifications that one receive of a server brings, in C: plait-io/ext/plait_io/rpc/rb_rpc_batch.h.
     #
     # - `run(handler)`: runs the next ones while their methods are quick and their arguments small, and writes the answers,
-    #   unsent. Returns nil, or an {Incoming} that is taken and not run: its worker runs it, and calls `finish`. After a slow
-    #   one it returns with others left.
-    # - `shift`: takes the next one, as an {Incoming}, or nil.
+    #   unsent. Returns whether the next one is for Ruby to run. After a slow one it returns with others left.
+    # - `shift`: takes the next one, as an {Incoming}, or nil. Its worker runs it, and calls `finish`.
     # - `size`: how many are not taken. `requests`, `notifications`: how many of all are such. `connection`.
     # - `finished`: how many were run since the last call; `answered`: how many of these have no {Incoming}.
     # - `NativeBatch.incoming(token)`: the one that runs, by the token in the thread's or fiber's `:plait_rpc_incoming`.

@@ -12,7 +12,7 @@ module Plait
     # - `new(reactor, handler)`
     # - `pay(line, limit) { … }`: waits for the connection's next requests, and runs and answers them, until another connection
     #   sends something, this one was silent for 10 ms, or the limit is past (monotonic seconds, or nil). Calls the block before
-    #   a run, once a millisecond at most. Returns nil, or an {Incoming} that is taken and not run.
+    #   a run, once a millisecond at most. Returns whether the next request of its batch is for Ruby to run.
     # - `state`: the result of reading, as `NativeLine#read_available`, until `end`; then nil.
     # - `since`: when the current run began, monotonic seconds, or nil.
     # - `end`: the batch that runs, or was left, or nil; the caller counts it from now on.
@@ -135,8 +135,10 @@ module Plait
 
           def visit(leader)
             stay_awake
-            survive { ThreadGuard.lowered { leader.peer.connection.visit(leader, @board.sweep) { stay_awake } } }
+            slow = nil
+            survive { ThreadGuard.lowered { slow = leader.peer.connection.visit(leader.visit, @board.sweep) { stay_awake } } }
             @lock.exclusively { end_visit(leader) }
+            leader.slow = leader.batch&.shift if slow
             run_at_once(leader) if leader.batch && !leader.slow && more?(leader, leader.batch)
           end
 

@@ -8,6 +8,7 @@ require_relative "switchboard"
 require_relative "../connection"
 require_relative "../lock"
 require "plait/io/listener"
+require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -28,7 +29,9 @@ module Plait
 
         # See {Handler#run}.
         def run(incoming, callable, flush:)
-          return Plait.offload { @handler.run(incoming, callable, flush: flush) } if @in_a_row[incoming.method_name] >= ENOUGH
+          if @in_a_row[incoming.method_name] >= ENOUGH
+            return Plait.offload { Survival.outlive_fork { @handler.run(incoming, callable, flush: flush) } }
+          end
 
           before = ticks
           began = Deadline.now
@@ -133,6 +136,7 @@ module Plait
           @scope = scope
           @stop_signal = stop_signal
           @handler = handler
+          @handler.generation = Native.fork_generation
           @lock = Lock.new
           @backlog = Backlog.new(options.queue, options.pipeline)
           @board = Switchboard.new(@lock, @backlog, options.timeouts)

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../lock"
+require "plait/io/workers"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/thread_guard"
+require "plait/native"
 require "plait/values/errors"
 
 module Plait
@@ -21,6 +23,28 @@ module Plait
           def expect_exit = @expected ||= at_exit { @exiting = true }
 
           def exiting? = @exiting || false
+
+          # Runs a method on a thread of the thread pool.
+          # @return [Object] the block's value
+          def outlive_fork
+            generation = Native.fork_generation
+            yield
+          rescue SystemExit => error
+            raise
+          ensure
+            end_fork(error) unless generation == Native.fork_generation
+          end
+
+          # Ends a process that came back from a `fork` in a method, with all sockets of its parent; nothing of the parent's is run.
+          # @param error [Exception, nil] by which it came back; a SystemExit means to end, and is no reason for a message
+          def end_fork(error)
+            Process.exit!(error.status) if error.is_a?(SystemExit)
+
+            warn("plait: process #{Process.pid}: #{Io::Workers::Life::ORPHAN}")
+            $stderr.flush
+          ensure
+            Process.exit!(1)
+          end
 
           # Thread#raise into the current thread, which runs all fibers, harms none of them.
           # @return [Object, nil] the block's value

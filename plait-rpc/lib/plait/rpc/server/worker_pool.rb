@@ -6,6 +6,7 @@ require_relative "survival"
 require_relative "../incoming"
 require_relative "../lock"
 require "plait/mechanisms/thread_guard"
+require "plait/native"
 require "plait/values/deadline"
 
 module Plait
@@ -103,6 +104,7 @@ module Plait
           @idle = IdleWorkers.new(lock)
           @members = {}.compare_by_identity # fibers that work
           @running = @size = @done = @aside = 0
+          @generation = Native.fork_generation
         end
 
         # Brings {#done}, and the counts of the dispatcher, up to date.
@@ -138,14 +140,16 @@ module Plait
 
         # Runs the block, which waits for a peer's answer: meanwhile another worker may take this one's place.
         # @return [Object] the block's value
-        def aside
+        def aside(&wait)
           return yield unless @lock.exclusively { @members.key?(Fiber.current) }
 
-          step_aside(1)
-          begin
-            yield
-          ensure
-            step_aside(-1)
+          ThreadGuard.held do
+            step_aside(1)
+            begin
+              ThreadGuard.lowered(&wait)
+            ensure
+              step_aside(-1)
+            end
           end
         end
 
@@ -260,11 +264,12 @@ module Plait
           @backlog.empty? ? @board.flush : send_off(batch.connection, Deadline.now)
         end
 
-        # An exception behind the request that is left must not lose it.
+        # A request is taken where no exception of another thread can lose it.
+        # @return [Incoming, nil] the next request, if it is for Ruby to run
         def begin_with(batch)
-          left = nil
-          survive { ThreadGuard.lowered { left = batch.run(@handler) } }
-          left
+          slow = nil
+          survive { ThreadGuard.lowered { slow = batch.run(@handler) } }
+          batch.shift if slow
         end
 
         def perform_for(batch, incoming)
@@ -293,11 +298,14 @@ module Plait
           @handler.forget
         end
 
-        # The caller has its answer. An exception that ends the server ends the worker too.
+        # The caller has its answer. An exception that ends the server ends the worker too. A fork that comes back from a method
+        # has the requests of its parent: it must run none of them.
         def survive(&block)
           Survival.of(&block)
-        rescue Exception # rubocop:disable Lint/RescueException
+        rescue Exception => error # rubocop:disable Lint/RescueException
           raise if @over
+        ensure
+          Survival.end_fork(error) unless @generation == Native.fork_generation
         end
 
         # Before a slow method: gathered answers are sent, and another worker leads.
