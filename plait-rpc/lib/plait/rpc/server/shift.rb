@@ -136,7 +136,6 @@ module Plait
           @scope = scope
           @stop_signal = stop_signal
           @handler = handler
-          @handler.generation = Native.fork_generation
           @lock = Lock.new
           @backlog = Backlog.new(options.queue, options.pipeline)
           @board = Switchboard.new(@lock, @backlog, options.timeouts)
@@ -166,6 +165,7 @@ module Plait
         private
 
         def serve
+          @handler.generation = Native.fork_generation
           @pool.begin
           @doors.each { |door| start { door.run { |job| start(&job) } } }
           @stop_signal.wait until @stop_signal.stopped?

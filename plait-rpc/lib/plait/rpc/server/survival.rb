@@ -29,13 +29,14 @@ module Plait
           def outlive_fork
             generation = Native.fork_generation
             yield
-          rescue SystemExit => error
+          rescue SystemExit => e
             raise
           ensure
-            end_fork(error) unless generation == Native.fork_generation
+            end_fork(e) unless generation == Native.fork_generation
           end
 
-          # Ends a process that came back from a `fork` in a method, with all sockets of its parent; nothing of the parent's is run.
+          # Ends a process that came back from a `fork` in a method, with all sockets of its parent, and runs nothing of the
+          # parent's.
           # @param error [Exception, nil] by which it came back; a SystemExit means to end, and is no reason for a message
           def end_fork(error)
             Process.exit!(error.status) if error.is_a?(SystemExit)

@@ -302,10 +302,10 @@ module Plait
         # has the requests of its parent: it must run none of them.
         def survive(&block)
           Survival.of(&block)
-        rescue Exception => error # rubocop:disable Lint/RescueException
+        rescue Exception => e # rubocop:disable Lint/RescueException
           raise if @over
         ensure
-          Survival.end_fork(error) unless @generation == Native.fork_generation
+          Survival.end_fork(e) unless @generation == Native.fork_generation
         end
 
         # Before a slow method: gathered answers are sent, and another worker leads.
