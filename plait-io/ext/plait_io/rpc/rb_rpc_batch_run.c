@@ -61,6 +61,7 @@ struct run {
     VALUE value;    /* that it has returned */
     size_t number;  /* of the request that is run */
     bool busy;      /* it is */
+    bool refused;   /* its caller has been told, or was to be */
     bool slow;      /* the last one was */
     double began;
     double since;   /* answers wait */
@@ -151,7 +152,7 @@ static bool rpc_batch_run_go_on(const struct run *run) {
     return plait_line_unsent(run->line) < PORTION && run->began - run->since < GATHER;
 }
 
-/* Nobody is left to read the answer. */
+/* The connection is over: no peer reads the answer. */
 static bool rpc_batch_run_in_vain(const struct run *run, const struct request *request) {
     return !NIL_P(run->line->over) && !NIL_P(request->id);
 }
@@ -215,15 +216,27 @@ static VALUE rpc_batch_run_run_rescued(VALUE argument) {
 
 static VALUE rpc_batch_run_refuse(VALUE argument) {
     struct run *run = (struct run *)argument;
+    run->refused = true;
     VALUE incoming = plait_rpc_batch_incoming_of(run->batch, run->number);
     rpc_batch_run_finish_one(run);
     rpc_batch_run_forget(run);
     return rb_funcall(run->handler, id_abandon, 1, incoming);
 }
 
-/* The method did not return: its caller gets an error instead of a result. */
+static VALUE rpc_batch_run_refuse_undisturbed(VALUE argument) {
+    return rpc_batch_run_undisturbed(rpc_batch_run_refuse, argument);
+}
+
+/*
+ * The method did not return: its caller gets an error instead of a result. The next exception of another thread may come on
+ * the way to the mask, before the function runs: then once more.
+ */
 static VALUE rpc_batch_run_abandon(VALUE argument) {
-    return ((struct run *)argument)->busy ? rpc_batch_run_undisturbed(rpc_batch_run_refuse, argument) : Qnil;
+    const struct run *run = (const struct run *)argument;
+    int state = 0;
+    while (run->busy && !run->refused) rb_protect(rpc_batch_run_refuse_undisturbed, argument, &state);
+    if (state != 0) rb_jump_tag(state);
+    return Qnil;
 }
 
 /* run(handler) => whether the next one is for Ruby to run */
