@@ -105,6 +105,22 @@ module ServerCases
       finish_off(fork) if fork.is_a?(Integer)
     end
 
+    # The requests behind it are the parent's: each runs once.
+    def test_a_fork_that_comes_back_runs_no_other_request
+      skip("no fork here") unless Process.respond_to?(:fork)
+      reader, writer = IO.pipe
+      serve({ mark: -> { writer.write(".") }, split: ->(split) { split ? Process.fork.to_i : 0 } })
+      talker = connect
+      40.times { call(talker, "mark") && call(talker, "split", false) }
+      talker.socket.write([[0, 0, "split", [true]], *Array.new(12) { |id| [0, id + 1, "mark", []] }].map(&:to_msgpack).join)
+      answers = talker.hear_many(13)
+      sleep(0.3)
+      assert_equal(52, reader.read_nonblock(1_000).size)
+    ensure
+      finish_off(answers.find { |answer| answer[1].zero? }.last) if answers
+      [reader, writer].compact.each(&:close)
+    end
+
     def test_others_are_not_forgotten_while_one_asks_again_and_again
       serve_quick(idle_timeout: 0.2)
       silent = connect
@@ -152,7 +168,7 @@ module ServerCases
     def finish_off(pid)
       Process.kill(:KILL, pid)
       Process.wait(pid)
-    rescue Errno::ECHILD
+    rescue Errno::ECHILD, Errno::ESRCH
       nil # it is a grandchild
     end
   end
