@@ -93,6 +93,9 @@ module Plait
           # @return [Hash{Symbol => Integer}]
           def statistics = Prefork.merge(@life.total)
 
+          # Only the master knows them.
+          def pids = []
+
           # Where the server has a stop signal, in other processes.
           def stop(deadline) = @life.stop_all(deadline.remaining)
         end
