@@ -219,6 +219,21 @@ class CompatCloseTest < Minitest::Test
     end
   end
 
+  class Interrupted < StandardError; end
+  private_constant :Interrupted
+
+  def test_an_interrupt_before_a_wait_has_its_timer
+    io_wait = Plait::Scheduler.const_get(:IOHooks).instance_method(:io_wait)
+    made = TracePoint.new(:return) { raise Interrupted }
+    in_fiber do |scheduler|
+      reader, writer = IO.pipe
+      made.enable(target: Plait::Scheduler.const_get(:Wait).instance_method(:initialize)) do
+        assert_raises(Interrupted) { io_wait.bind_call(scheduler, reader, IO::READABLE, PATIENCE) }
+      end
+      [reader, writer].each(&:close)
+    end
+  end
+
   # The same without the native part.
   def test_the_twin
     skip("this is it") unless Plait.const_get(:Native).available?

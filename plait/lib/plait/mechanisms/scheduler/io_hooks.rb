@@ -101,7 +101,7 @@ module Plait
         arm(wait, seconds)
         yield
       ensure
-        disarm(wait)
+        disarm(wait) if wait # an interrupt may come before it is made
       end
 
       def bounded(io, &block)
