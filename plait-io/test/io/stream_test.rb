@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/interrupts"
 require "support/io_cases"
 
 class IoStreamTest < Minitest::Test
   include IoCases
+  include Support::Interrupts
 
   BIG = Random.new(1).bytes(5_000_000).freeze
 
@@ -227,6 +229,18 @@ class IoStreamTest < Minitest::Test
       peer.write("answer")
       assert_predicate(stream.io, :closed?)
       assert_raises(Plait::ConnectionClosed) { stream.exchange { stream.read_exactly(6) } }
+    end
+  end
+
+  # A stream that is marked as waited for leaves its socket to the waiter.
+  def test_an_interrupt_anywhere_in_a_wait_leaves_no_socket
+    each_interrupt do
+      stream, peer = stream_and_peer
+      peer.write("x")
+      [-> { stream.wait_readable }, lambda do |place|
+        [stream, peer].each(&:close)
+        assert_predicate(stream.io, :closed?, place)
+      end]
     end
   end
 

@@ -247,17 +247,19 @@ module Plait
       # Says that it waits, so that a thread that closes the stream leaves the descriptor to it: a number that is closed
       # under a waiter may be given to the next connection, and epoll forgets it without a word.
       def await(way, deadline, error = ReadTimeout)
-        mark(way, true)
+        way == :wait_readable ? @reading = true : @writing = true
         @io.to_io.public_send(way, deadline&.remaining) or raise late(error)
         raise closed_here if @closed
 
         true
       ensure
-        mark(way, false)
+        # Without any call: an interrupt in one would leave the mark, and a marked stream never closes its socket.
+        case way
+        when :wait_readable then @reading = false
+        else @writing = false
+        end
         release if @closed
       end
-
-      def mark(way, waiting) = way == :wait_readable ? @reading = waiting : @writing = waiting
 
       def enter
         raise @closed ? closed_here : in_use if @closed || @exchanging
