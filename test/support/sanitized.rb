@@ -13,6 +13,8 @@ module Sanitized
   FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined
              -fno-sanitize-recover=all -fno-omit-frame-pointer].freeze
   EXTENSIONS = Dir[File.join(Support::ROOT, "plait*/ext/plait*")].freeze
+  # Seconds that a test allows the compiler, beside its own: on a busy machine the sanitizers' builds take minutes.
+  BUILDING = 480
   # A folder an engine.
   FOLDERS = EXTENSIONS.flat_map { |path| [path, *Dir[File.join(path, "*/")]] }.freeze
 

@@ -74,7 +74,7 @@ class MatrixMeasurement
   def url
     case @driver
     when "postgres" then "postgres://#{server.user}@localhost:#{port}/#{server.database}"
-    when "sqlite" then "sqlite:#{@folder}/matrix.db"
+    when "sqlite" then "sqlite:#{@folder}/matrix.db?busy_timeout=60000" # the transactions run one after another
     when "redis" then "redis://localhost:#{port}/0?read_timeout=5"
     when "mongo" then "mongodb://localhost:#{port}/matrix"
     else "#{@driver}://#{server.user}@localhost:#{port}/#{server.database}"

@@ -13,7 +13,7 @@ class HTTP1FuzzTest < Minitest::Test
   ROLES = [[0, Conformance::HTTP1_RESPONSES], [1, Conformance::HTTP1_REQUESTS]].freeze
   KINDS = { "HEAD" => 1, "CONNECT" => 2 }.freeze
 
-  def hard_timeout = SECONDS + 120
+  def hard_timeout = SECONDS + 120 + Sanitized::BUILDING
 
   def test_no_input_breaks_the_engine
     Sanitized.build(File.join(__dir__, "http1_fuzz.c"), "http1") do |program|

@@ -4,8 +4,8 @@ require "msgpack"
 require "socket"
 require "plait/rpc"
 
-# Talks to a server and to connections in this process as no peer should, for some seconds: ruby … SECONDS SEED. Prints how many
-# conversations there were.
+# Talks to a server and to connections in this process as no peer should, for some seconds: ruby … SECONDS SEED LEAST. Prints how
+# many conversations there were: on a slow machine it takes longer, until there are LEAST.
 class Conversations
   Protocols = Plait.const_get(:Protocols)
   ERRORS = [Plait::RemoteError, Plait::ConnectionClosed, Plait::RemoteProtocolError, Protocols::MessagePackRPC::UnpackError].freeze
@@ -22,10 +22,10 @@ class Conversations
     @serving = @server.start
   end
 
-  def run(seconds)
+  def run(seconds, least)
     count = 0
     limit = Plait::Deadline.now + seconds
-    while Plait::Deadline.now < limit
+    while Plait::Deadline.now < limit || count < least
       @most = MOST
       press(PRESSURES[(count += 1) % 100])
       %i[pack serve serve answer].sample(random: @random).then { |kind| send(kind) }
@@ -137,4 +137,4 @@ class Conversations
   end
 end
 
-puts Conversations.new(Integer(ARGV.fetch(1))).run(Float(ARGV.fetch(0))) if $PROGRAM_NAME == __FILE__
+puts Conversations.new(Integer(ARGV.fetch(1))).run(Float(ARGV.fetch(0)), Integer(ARGV.fetch(2))) if $PROGRAM_NAME == __FILE__

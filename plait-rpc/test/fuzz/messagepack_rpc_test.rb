@@ -9,7 +9,7 @@ class MessagePackRPCFuzzTest < Minitest::Test
   SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "8"))
   SEED = ENV.fetch("PLAIT_SEED", "1")
 
-  def hard_timeout = SECONDS + 120
+  def hard_timeout = SECONDS + 120 + Sanitized::BUILDING
 
   def test_no_input_breaks_the_engine
     Sanitized.build(File.join(__dir__, "messagepack_rpc_fuzz.c"), "messagepack_rpc") do |program|

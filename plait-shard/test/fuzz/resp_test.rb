@@ -11,7 +11,7 @@ class RESPFuzzTest < Minitest::Test
   SAMPLES = [*RESPSamples::COMMANDS.keys, *RESPSamples::BROKEN_COMMANDS.keys, *RESPSamples::REPLIES,
              *RESPSamples::BROKEN_REPLIES.keys].select { |bytes| bytes.bytesize < 1000 }.freeze
 
-  def hard_timeout = SECONDS + 120
+  def hard_timeout = SECONDS + 120 + Sanitized::BUILDING
 
   def test_no_input_breaks_the_engine
     Sanitized.build(File.join(__dir__, "resp_fuzz.c"), "resp") do |program|

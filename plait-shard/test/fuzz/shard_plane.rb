@@ -18,7 +18,7 @@ module ShardPlane
 
   def seconds = self.class::SECONDS
 
-  def hard_timeout = (seconds * 2) + 120
+  def hard_timeout = (seconds * 2) + 120 + Sanitized::BUILDING
 
   private
 

@@ -9,14 +9,15 @@ class WaitingSuiteTest < Minitest::Test
   SCALE = 0.1
   ALL_THREE = 10 * SCALE
 
-  # Structural: whoever waits together takes 0.5 s of the 1.0.
+  # Structural: sleeps in a row never take less than their sum. On a busy machine overlapping sleeps take less only sometimes.
   def test_the_sum_in_sequence_and_less_where_they_wait_together
-    report = session(Plait::Suites::Waiting::MECHANISMS).run
-    assert_empty report.mismatches
-    assert(report.rows.none?(&:failed?))
-    walls = report.rows.select(&:measured?).to_h { |row| [row.on, row.measurements.first.wall] }
-    assert_operator walls.delete(:sequence), :>=, ALL_THREE
-    walls.each { |on, wall| assert_operator wall, :<, ALL_THREE, "#{on} did not overlap" }
+    left = Plait::Suites::Waiting::MECHANISMS
+    wait_until(timeout: 100, what: "an overlap on each mechanism") do
+      walls = walls_of(session(left).run)
+      assert_operator walls.delete(:sequence), :>=, ALL_THREE
+      left = [:sequence, *walls.select { |_, wall| wall >= ALL_THREE }.keys]
+      left.one?
+    end
   end
 
   def test_the_times_are_told_as_they_are
@@ -32,6 +33,12 @@ class WaitingSuiteTest < Minitest::Test
   end
 
   private
+
+  def walls_of(report)
+    assert_empty report.mismatches
+    assert(report.rows.none?(&:failed?))
+    report.rows.select(&:measured?).to_h { |row| [row.on, row.measurements.first.wall] }
+  end
 
   def session(on)
     workload = Plait::Suites.fetch("waiting").workloads(scale: SCALE, on: on).first
