@@ -81,6 +81,19 @@ class SchedulerEndingTest < Minitest::Test
     thread
   end
 
+  # By an interrupt, before the loop has it back.
+  def test_a_fiber_that_ends_while_it_is_idle_gets_no_job
+    job = Class.new { def run = nil }.new
+    scheduler = Class.new { def slice_left? = true }.new
+    strands = Plait::Scheduler.const_get(:Strands).new(scheduler) { raise KeyError }
+    2.times do
+      strands.push(job)
+      assert_raises(KeyError) { strands.dispatch }
+    end
+    strands.close(finish: true)
+    assert_equal([0, true], [strands.count, strands.over?])
+  end
+
   def test_a_thread_that_ends_by_an_error
     ended = false
     thread = in_thread do

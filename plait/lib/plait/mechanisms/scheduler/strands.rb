@@ -110,6 +110,9 @@ module Plait
       def park
         @idle << Fiber.current
         @reenter.call
+      rescue Exception # rubocop:disable Lint/RescueException -- it is raised again
+        @idle.delete(Fiber.current) # an interrupt ends it while it is idle
+        raise
       end
     end
     private_constant :Strands
