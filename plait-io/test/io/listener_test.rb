@@ -113,7 +113,7 @@ class IoListenerTest < Minitest::Test
   def test_a_port_in_use
     listener = Listener.open(LOCAL)
     error = assert_raises(Plait::ListenError) { Listener.open(listener.endpoint) }
-    assert_match(/can't listen on #{listener.endpoint}: somebody listens there already/, error.message)
+    assert_match(/can't listen on #{listener.endpoint}: a process listens there already/, error.message)
     assert_raises(Plait::ListenError) { Listener.open(Endpoint.tcp("192.0.2.1", 0)) }
   ensure
     listener.close

@@ -48,7 +48,7 @@ class IoPoolTest < Minitest::Test
   everywhere("a new one, where an old one would not do") do
     pool = Pool.new(per_key: 1)
     pool.checkin(old = pool.checkout(:k, &CONNECT))
-    pool.checkin(new = pool.checkout(:k, anew: true, &CONNECT))
+    pool.checkin(new = pool.checkout(:k, renew: true, &CONNECT))
     assert_equal([true, false], [old.closed?, new.closed?])
     assert_same(new, pool.checkout(:k) { flunk })
     assert(pool.reused?(new))

@@ -9,7 +9,7 @@ module Plait
   class Server; end # rubocop:disable Lint/EmptyClass
 end
 
-require_relative "server/detour"
+require_relative "server/executor_selection"
 require_relative "server/http2"
 require_relative "server/native_core"
 require_relative "server/options"
@@ -48,7 +48,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
     # @yieldreturn [Boolean] whether the request moves
     # @return [#new] for `use`
     # @raise [UsageError]
-    def self.on(mechanism, **options, &condition) = Detour.new(mechanism, options, condition)
+    def self.on(mechanism, **options, &condition) = ExecutorSelection.new(mechanism, options, condition)
 
     # @param app [#call] a Rack app
     # @param bind [String, Array<String>, nil] where to listen, see {#listen}

@@ -423,8 +423,8 @@ class ServeOperationsTest < Minitest::Test
       %w[--state no/folder/state] => [2, %r{the status file no/folder/state can't be written: No such file}],
       %w[--directory no/folder] => [2, %r{the directory .*no/folder can't be entered: No such file}],
       %w[--workers some] => [2, /--workers some: workers takes a number from 0 on, not "some"/],
-      ["--metrics", at] => [69, /can't listen on #{at}: somebody listens there already/],
-      ["--bind", at] => [69, /can't listen on #{at}: somebody listens there already/],
+      ["--metrics", at] => [69, /can't listen on #{at}: a process listens there already/],
+      ["--bind", at] => [69, /can't listen on #{at}: a process listens there already/],
       %w[--bind ssl://127.0.0.1:0?cert=config.ru&key=config.ru] => [2, /there is no certificate in it/],
       %w[status] => [2, /where is its file\? Say --state FILE/], %w[stop --pidfile pid] => [69, /no server runs by .*pid/] }
       .each do |arguments, (code, words)|

@@ -43,7 +43,7 @@ class ServeCommandTest < Minitest::Test
     { %w[serve] => /there is no file config\.ru/, %w[serve raises.ru] => /raises\.ru can't be loaded: broken.*raises\.ru:2/,
       %w[serve syntax.ru] => /syntax\.ru can't be loaded/, %w[serve good.ru --on ractors] => /--on ractors: .* not :ractors/,
       %w[serve good.ru --limit many] => /--limit many: limit takes a number from 1 on, not "many"/,
-      ["serve", "good.ru", "--bind", at] => /somebody listens there/ }
+      ["serve", "good.ru", "--bind", at] => /a process listens there/ }
       .each do |arguments, words|
         result = plait(*arguments)
         refute_equal(0, result.code)
@@ -199,7 +199,7 @@ class ServeCommandTest < Minitest::Test
     wrong = { %w[-O limit=many] => ["-O limit=many: limit takes a number from 1 on, not \"many\"", 2],
               %w[-O on=wishes] => [/\A-O on=wishes: a server runs on: :threads, :fibers or :hybrid, not :wishes/, 2],
               %w[-p no] => [%r{\A"tcp://127\.0\.0\.1:no" is no endpoint}, 2],
-              ["-p", taken_port] => [%r{\Acan't listen on tcp://127\.0\.0\.1:#{taken_port}: somebody listens there already}, 69] }
+              ["-p", taken_port] => [%r{\Acan't listen on tcp://127\.0\.0\.1:#{taken_port}: a process listens there}, 69] }
     wrong.each do |words, (sentence, status)|
       _, complaint, process = Open3.capture3(RbConfig.ruby, *Support::FLAGS, Gem.bin_path("rackup", "rackup"),
                                              *%w[-s plait -E none -o 127.0.0.1], *words, chdir: folder)

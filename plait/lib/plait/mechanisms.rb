@@ -13,7 +13,7 @@ require_relative "values/errors"
 module Plait
   # The ways to run a block over items, by name.
   module Mechanisms
-    # The names of those that other gems bring, each a file plait/mechanisms/NAME.rb that calls {register}.
+    # The names of mechanisms that other gems bring, each a file plait/mechanisms/NAME.rb that calls {register}.
     FOREIGN = Sibling.names("mechanisms").freeze
     private_constant :FOREIGN
     # A Sidekiq process names the class of its jobs, also where the program has required "plait" only.
@@ -33,10 +33,10 @@ module Plait
       # @return [Hash{Symbol => Mechanism}] by name
       attr_reader :all
 
-      # @return [Array<Symbol>] of those that run any block
+      # @return [Array<Symbol>] of mechanisms that run any block
       def names = all.reject { |_, mechanism| mechanism.jobs_only? }.keys
 
-      # @return [Array<Symbol>] of these, and of those that run nothing but jobs
+      # @return [Array<Symbol>] of these, and of mechanisms that run nothing but jobs
       def names_for_jobs = all.keys | FOREIGN
 
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition

@@ -21,7 +21,7 @@ module LabBuilders
   end
 
   def timeline(bars = [[0, 0.0, 0.5, 1], [1, 0.25, 1.0, 1]], **rest)
-    Lab.const_get(:Meters)::Timeline::Record.new(bars: bars, lanes: 2, workers: 2, items_per_bar: 1, **rest)
+    Lab.const_get(:Meters)::Timeline::Record.new(bars: bars, slots: 2, workers: 2, items_per_bar: 1, **rest)
   end
 
   def measurement(wall, cpu: wall / 10, results: digest_of(2, 4, 6), **rest)

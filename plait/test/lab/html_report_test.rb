@@ -81,7 +81,7 @@ class LabHtmlReportTest < Minitest::Test
     large = Array.new(12) do |number|
       row(:threads, 1.0, 1.1, limit: number + 1).tap do |one|
         bars = Array.new(800) { |bar| [bar % 32, bar / 32, (bar / 32) + 0.9, 1] }
-        one.trials.each { |trial| trial.timeline = timeline(bars: bars, lanes: 32, workers: 32) }
+        one.trials.each { |trial| trial.timeline = timeline(bars: bars, slots: 32, workers: 32) }
       end
     end
     assert_operator(report(*large).to_html.bytesize, :<, 5_000_000)

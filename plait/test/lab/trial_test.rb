@@ -23,7 +23,7 @@ class LabTrialTest < Minitest::Test
     found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: NAP)
     assert_equal(4, found.latencies.size)
     assert(found.latencies.all? { |time| time >= 0.01 })
-    assert_equal([2, 4], [found.timeline.lanes, found.timeline.bars.sum(&:last)])
+    assert_equal([2, 4], [found.timeline.slots, found.timeline.bars.sum(&:last)])
   end
 
   def test_waiting_overlaps_where_it_should

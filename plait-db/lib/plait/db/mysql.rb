@@ -24,7 +24,7 @@ module Plait
       private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :Identity
 
       # Puts values into the text of a statement of MySQL, in the place of its question marks. trilogy has no prepared statements,
-      # and fibers can't wait for those of mysql2.
+      # and fibers can't wait for mysql2's.
       module Placeholders
         # Text in which a question mark is no placeholder: quoted names, comments and strings. In a string a backslash escapes the
         # next character, unless the server's mode is NO_BACKSLASH_ESCAPES. OPEN finds a quote or a comment without an end.

@@ -57,7 +57,7 @@ module Plait
         # @api private
         def plait_guard = @plait_guard ||= Guard.new
 
-        # @return [Boolean] whether its answers differ from those of a new connection
+        # @return [Boolean] whether its answers differ from a new connection's
         def changed? = !@changed.nil?
 
         # @api private

@@ -303,7 +303,7 @@ module Plait
       def columns(statement) = Array.new(statement.column_count) { |number| statement.column_name(number) }
 
       def bind(statement, values)
-        statement.clear_bindings! # those of its last call
+        statement.clear_bindings! # of its last call
         return bind_names(statement, values.first) if values.size == 1 && values.first.is_a?(Hash)
 
         count = statement.bind_parameter_count

@@ -147,15 +147,15 @@ module Plait
 
       # Gives the block a connection and takes it back; one whose exchange did not come to its end is closed.
       # @param deadline [Float, nil] monotonic seconds
-      # @param anew [Boolean] whether it has to be a new connection
+      # @param renew [Boolean] whether it has to be a new connection
       # @yieldparam wire [Wire]
       # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
       # @return [Object] the block's value
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]
-      def with(route, timeouts, deadline, anew: false)
+      def with(route, timeouts, deadline, renew: false)
         cache = @cache
-        unless cache.for?(route) && @generation == Native.fork_generation && !anew
-          return pooled(route, timeouts, deadline, anew) { |wire| yield(wire, false) }
+        unless cache.for?(route) && @generation == Native.fork_generation && !renew
+          return pooled(route, timeouts, deadline, renew) { |wire| yield(wire, false) }
         end
 
         # Ruby looks for interrupts where a method returns, one in C as well (vm_pop_frame), and where it jumps: held back,
@@ -178,11 +178,11 @@ module Plait
 
       # As {with}, without an end.
       # @yieldparam wire [Wire] for {checkin} or {discard}; no interrupt comes before the block has stored it
-      def checkout(route, timeouts, deadline, anew: false, &take)
+      def checkout(route, timeouts, deadline, renew: false, &take)
         @waiting += 1
         clear(@cache)
         at = earliest(@limits[:wait], deadline)
-        @pool.checkout(route.origin, deadline: at && Deadline.new(at), anew: anew, take: take) do |&made|
+        @pool.checkout(route.origin, deadline: at && Deadline.new(at), renew: renew, take: take) do |&made|
           at = earliest(timeouts.connect, deadline)
           @dialer.connect(route, at && Deadline.new(at), &made)
         end
@@ -220,10 +220,10 @@ module Plait
 
       def sent_away?(wire) = wire.respond_to?(:sent_away?) && wire.sent_away?
 
-      def pooled(route, timeouts, deadline, anew)
+      def pooled(route, timeouts, deadline, renew)
         promote(route)
         wire = nil
-        checkout(route, timeouts, deadline, anew: anew) { |taken| wire = taken }
+        checkout(route, timeouts, deadline, renew: renew) { |taken| wire = taken }
         yield wire
       ensure # (a connection whose exchange was broken off has closed itself)
         Thread.handle_interrupt(NEVER) { checkin(wire) if wire }

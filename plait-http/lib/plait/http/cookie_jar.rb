@@ -190,7 +190,7 @@ module Plait
       # Cookies of all together, as §6.1 asks for.
       TOTAL = 3_000
 
-      # @param public_suffix [#call, nil] a domain (String, lower case) => whether anybody may register names under it
+      # @param public_suffix [#call, nil] a domain (String, lower case) => whether any person may register names under it
       # @param clock [#now]
       def initialize(public_suffix: nil, clock: Time)
         @public_suffix = public_suffix || ->(domain) { !domain.include?(".") }

@@ -31,7 +31,7 @@ module Plait
         def initialize(retries, deadline)
           @retries = retries
           @deadline = deadline
-          start_anew
+          start_again
         end
 
         # Another message, or another attempt: nothing of it has been sent.
@@ -41,9 +41,9 @@ module Plait
         end
 
         # With another message, that of a redirect.
-        def start_anew
+        def start_again
           @count = @revived = 0
-          @anew = false
+          @renew = false
         end
 
         # From now on a body may be used up.
@@ -53,7 +53,7 @@ module Plait
         def stale = @stale = true
 
         # @return [Boolean] whether the message needs a new connection
-        def anew? = @anew
+        def renew? = @renew
 
         # Waits until the next attempt.
         # @param error [Error] that ended the last one
@@ -81,7 +81,7 @@ module Plait
 
           @count -= 1
           @revived += 1
-          @anew = true
+          @renew = true
         end
 
         def retry?(error, message)
@@ -140,7 +140,7 @@ module Plait
       def recover(error, stale:)
         @attempts.begin
         @attempts.stale if stale
-        @attempts.again?(error, @message) ? call : raise(told(error))
+        @attempts.again?(error, @message) ? call : raise(explained(error))
       end
 
       private
@@ -158,7 +158,7 @@ module Plait
         decoding(response)&.apply(response)
         nil
       rescue RemoteProtocolError => e
-        @attempts.again?(e, @message) ? 0 : raise(told(e))
+        @attempts.again?(e, @message) ? 0 : raise(explained(e))
       end
 
       # Sends the message until there is a response to it, or no use in trying.
@@ -169,7 +169,7 @@ module Plait
         interceptor ? intercepted(interceptor, &consumer) : exchange(&consumer)
       rescue Error => e
         raise if @handed_over
-        raise told(e) unless @attempts.again?(e, @message)
+        raise explained(e) unless @attempts.again?(e, @message)
 
         retry
       end
@@ -194,7 +194,7 @@ module Plait
       end
 
       def on_wire
-        @client.connections.with(@message.route, @timeouts, @deadline, anew: @attempts.anew?) do |wire, used|
+        @client.connections.with(@message.route, @timeouts, @deadline, renew: @attempts.renew?) do |wire, used|
           yield wire
         rescue ConnectionClosed
           @attempts.stale if @client.connections.stale?(wire, used: used)
@@ -211,7 +211,7 @@ module Plait
 
       def streamed(wire, head, consumer)
         response = identify(wire.open(head, @message.body, @message.kind, @timeouts, @deadline))
-        source = StreamedBody.new(wire, response, decoding(response)) { |error| told(error) }
+        source = StreamedBody.new(wire, response, decoding(response)) { |error| explained(error) }
         again = judge(response)
         value = hand_over(response, source, consumer) unless again
         finished = true
@@ -239,7 +239,7 @@ module Plait
         refuse_circle(following, response)
         @history << response
         @message = @message.follow(following)
-        @attempts.start_anew
+        @attempts.start_again
         0
       end
 
@@ -268,7 +268,7 @@ module Plait
       end
 
       # @return [Error] with the request and the number of attempts
-      def told(error)
+      def explained(error)
         return error if error.is_a?(UsageError)
 
         asked = @message unless error.message.include?(@message.to_s)

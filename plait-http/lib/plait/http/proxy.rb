@@ -18,7 +18,7 @@ module Plait
       # of a proxy.
       #
       # no_proxy is a list of hosts, divided by commas or spaces: "example.org" also stands for the names below it,
-      # ".example.org" for those names alone, "example.org:8080" for one port, "10.0.0.0/8" for addresses, "*" for all.
+      # ".example.org" for these names alone, "example.org:8080" for one port, "10.0.0.0/8" for addresses, "*" for all.
       class Environment
         # @param env [#[]]
         def initialize(env = ENV)

@@ -59,7 +59,7 @@ module Plait
       NEVER = { Object => :never }.freeze
       private_constant :HTTP1, :NEVER
 
-      # @return [String, Io::Endpoint, nil] with whom
+      # @return [String, Io::Endpoint, nil] of the peer
       attr_reader :endpoint
       attr_reader :phases
 

@@ -135,7 +135,7 @@ module Plait
         use do
           until @stopped
             socket = accept_now and return socket
-            wait(deadline&.remaining) or raise ReadTimeout.new("nobody connected to #{@endpoint} in time", endpoint: @endpoint)
+            wait(deadline&.remaining) or raise ReadTimeout.new("no peer connected to #{@endpoint} in time", endpoint: @endpoint)
           end
         end
       end

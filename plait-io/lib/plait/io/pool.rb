@@ -99,15 +99,15 @@ module Plait
       end
 
       # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
-      # @param anew [Boolean] whether to make a new connection: an idle one is closed for it
+      # @param renew [Boolean] whether to make a new connection: an idle one is closed for it
       # @param take [#call, nil] is given the connection, before any interrupt can come. An interrupt while {checkout} returns
       #   would lose the returned connection
       # @yieldreturn [Object] a new connection
       # @return [Object] a connection
-      def checkout(key, deadline: nil, anew: false, take: nil, &connect)
+      def checkout(key, deadline: nil, renew: false, take: nil, &connect)
         checkout = Checkout.new(key)
         taken = false
-        connection = obtain(checkout, deadline, connect, anew: anew)
+        connection = obtain(checkout, deadline, connect, renew: renew)
         uninterruptible do
           take&.call(connection)
           taken = true
@@ -153,11 +153,11 @@ module Plait
 
       private
 
-      def obtain(checkout, deadline, connect, anew: false)
+      def obtain(checkout, deadline, connect, renew: false)
         change { @state.admit(checkout) }
         await(checkout, deadline) unless checkout.granted?
         raise UsageError, "the pool is closed" if checkout.refused?
-        return checkout.connection if checkout.connection && fresh?(checkout, anew)
+        return checkout.connection if checkout.connection && usable?(checkout, renew)
 
         enter(checkout, connect)
       end
@@ -183,9 +183,9 @@ module Plait
       end
 
       # A stale connection leaves its place to a new one.
-      def fresh?(checkout, anew)
+      def usable?(checkout, renew)
         connection = checkout.connection
-        return true unless anew || (checkout.idle_for > @check_after && connection.stale?)
+        return true unless renew || (checkout.idle_for > @check_after && connection.stale?)
 
         change do
           @state.strike_stale(checkout)

@@ -268,7 +268,7 @@ module Plait
         end
 
         def tell(entries)
-          entries.each { |entry| entry.state = :told }.map(&:token)
+          entries.each { |entry| entry.state = :reported }.map(&:token)
         end
       end
       private_constant :Register

@@ -102,7 +102,7 @@ module Plait
         answer
         heed_requests
         go_on_replacing
-        yield if !@told && (@told = ready?) && block_given?
+        yield if !@reported && (@reported = ready?) && block_given?
       end
 
       # Where no worker could ever begin, no other is tried: each would load the app and fail alike.

@@ -33,7 +33,7 @@ class IoWorkersSlotTest < Minitest::Test
     wait_until(timeout: 20) { slot.tap(&:fill).worker }
     slot.tell_news
     assert_equal(3, @notices.size)
-    assert_match(/\Aworker 3 can't be begun: .*; trying again in 0 s\z/, @notices[0])
+    assert_match(/\Aworker 3 can't be started: .*; trying again in 0 s\z/, @notices[0])
     assert_match(/trying again in 1 s\z/, @notices[1])
     assert_match(/trying again in 2 s\z/, @notices[2])
     assert_predicate(slot, :ready?)

@@ -237,7 +237,7 @@ module Plait
       end
     end
 
-    # An object whose methods are those of a server. Methods that Ruby itself calls (`puts proxy`, `[proxy].flatten`, `case
+    # An object with the methods of a server. Methods that Ruby itself calls (`puts proxy`, `[proxy].flatten`, `case
     # proxy`) stay here; {Client#call} reaches the server's.
     #
     # @example

@@ -20,7 +20,7 @@ module Plait
 
       class Error < StandardError; end
 
-      # An error with the name that travels, as ".CallError.NoMethodError"; a leading dot marks those of MessagePack-RPC itself.
+      # An error with the name that travels, as ".CallError.NoMethodError"; a leading dot marks MessagePack-RPC's own.
       class RPCError < Error
         CODE = ""
         KINDS = {} # rubocop:disable Style/MutableConstant -- filled below

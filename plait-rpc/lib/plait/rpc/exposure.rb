@@ -109,7 +109,7 @@ module Plait
       CORE = [Class, Array, Comparable, Hash, Integer, IO, Method, Proc, Range, String, Struct, Symbol, Thread].freeze
       # The directory of the gem that a file belongs to.
       GEM_HOME = %r{\A.*/gems/[^/]+-[^/]+/}
-      # Where Ruby's own code stands: core, library, and those of its libraries that also come as gems and forward any call.
+      # Where Ruby's own code stands: core, library, and its libraries that also come as gems and forward any call.
       RUBYS = %r{\A<internal:|/gems/(?:delegate|forwardable|ostruct)-[^/]+/|
                  \A(?:#{Regexp.union(*RbConfig::CONFIG.values_at("rubylibprefix", "rubyarchdir", "sitedir").compact)})
                  /(?!.*/?gems/)}x
@@ -186,7 +186,7 @@ module Plait
           CLASS.bind_call(handler).ancestors
         end
 
-        # @return [Hash{Class => Module}] of a class or module: its singleton, and those of its superclasses
+        # @return [Hash{Class => Module}] of a class or module: its singleton, and its superclasses'
         def singletons(handler)
           return {} unless module?(handler)
 

@@ -53,7 +53,7 @@ module Plait
       def caller? = %i[no_method arguments limit denied].include?(@kind)
     end
 
-    # A request or a notification of the peer. Its first answer counts; later ones, and those after the connection's end, are
+    # A request or a notification of the peer. Its first answer counts; later ones, and any after the connection's end, are
     # dropped.
     class Incoming
       # @return [Connection]

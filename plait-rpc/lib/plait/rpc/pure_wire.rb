@@ -84,7 +84,7 @@ module Plait
 
       # @param events [Integer] READABLE, WRITABLE or both
       # @param limit [Float, nil] monotonic seconds
-      # @return [Integer] those that came; of both, that may be a guess; 0 when the time is up
+      # @return [Integer] the events that came; of both, that may be a guess; 0 when the time is up
       def wait(events, limit)
         return READABLE if events & READABLE == READABLE && pending?
 

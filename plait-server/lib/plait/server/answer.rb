@@ -78,7 +78,7 @@ module Plait
       end
 
       # Sends what has come so far, though it may be nothing but the head.
-      def flush = (write unless @begun)
+      def flush = (write unless @started)
 
       # Of a file that has grown since its Content-Length was read, that many bytes. One without a size, as below /proc, may
       # have something in it.
@@ -137,11 +137,11 @@ module Plait
       end
 
       def length
-        told = @fields.filter_map { |name, value| value if name.casecmp?("content-length") }.uniq
-        return if told.empty?
-        return Integer(told.first, 10) if told.one? && told.first.match?(/\A\d{1,18}\z/)
+        lengths = @fields.filter_map { |name, value| value if name.casecmp?("content-length") }.uniq
+        return if lengths.empty?
+        return Integer(lengths.first, 10) if lengths.one? && lengths.first.match?(/\A\d{1,18}\z/)
 
-        raise LocalProtocolError, "the app's content-length is no number: #{told.join(", ").inspect}"
+        raise LocalProtocolError, "the app's content-length is no number: #{lengths.join(", ").inspect}"
       end
 
       def framing
@@ -196,8 +196,8 @@ module Plait
       def framed(part) = @framing == :chunked ? ["#{part.bytesize.to_s(16)}\r\n", part, "\r\n"] : [part]
 
       def write(*parts)
-        parts.unshift(head) unless @begun
-        @begun = true
+        parts.unshift(head) unless @started
+        @started = true
         return settle(@exchange.write(parts), OUTBOX) if parts.all? { |part| part.bytesize <= PIECE }
 
         parts.each { |part| write_slowly(part) }

@@ -12,8 +12,8 @@ require "plait/values/system_reason"
 
 module Plait
   class Server
-    # A config/plait.rb: Ruby in which the words of this class say how to serve. They are those of Puma's config/puma.rb as far
-    # as these mean something here.
+    # A config/plait.rb: Ruby in which the words of this class say how to serve. They are Puma's, of config/puma.rb, as far as
+    # these mean something here.
     class ConfigFile
       # Looked for where no other one is named.
       PATH = "config/plait.rb"

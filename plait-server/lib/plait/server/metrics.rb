@@ -48,7 +48,7 @@ module Plait
           connections: ["plait_connections", "Connections that are open."],
           idle: ["plait_connections_idle", "Connections between two requests."],
           running: ["plait_requests_running", "Requests that the app is answering."],
-          waiting: ["plait_requests_waiting", "Complete requests that wait for those that run."],
+          waiting: ["plait_requests_waiting", "Complete requests that wait for running ones."],
           memory: ["plait_memory_bytes", "Memory of the workers (RSS), added up."]
         }.freeze
         # What {Kernel} has found, likewise.

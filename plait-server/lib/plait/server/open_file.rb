@@ -82,13 +82,13 @@ module Plait
 
       def read(offset, count)
         copy = @file.dup
-        begun = false
+        started = false
         Plait.offload do
-          begun = true
+          started = true
           read_through(copy, offset, count)
         end
       ensure
-        copy&.close unless begun # no thread has come to it
+        copy&.close unless started # no thread has come to it
       end
 
       def read_through(file, offset, count)

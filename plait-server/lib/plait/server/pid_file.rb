@@ -5,7 +5,7 @@ require "plait/values/system_reason"
 
 module Plait
   class Server
-    # A file with the number of a process, which keeps it locked while it runs: so that nobody takes a number that was left
+    # A file with the number of a process, which keeps it locked while it runs: so that no program takes a number that was left
     # behind for that of a server.
     class PidFile
       # @param path [String]

@@ -16,7 +16,7 @@ module Plait
       WORDS = { "cert" => "the certificate", "key" => "its key", "ca" => "whose clients are trusted",
                 "verify_mode" => "of clients", "backlog" => "connections that wait to be accepted",
                 "mode" => "the permissions of the socket's file, octal",
-                "umask" => "those that the socket's file shall not have, octal" }.freeze
+                "umask" => "permissions that the socket's file shall not have, octal" }.freeze
       # Words of ssl:// only.
       TLS_WORDS = %w[cert key ca verify_mode].freeze
       # Words that are numbers, with their form.

@@ -67,12 +67,12 @@ module Plait
           @seconds += pause
           tell if due?(before)
         end
-        @told = nil
+        @reported = nil
       end
 
       # The first time, and again whenever a master would have ended it.
       def due?(before)
-        return @told = true if !@told && @seconds >= @limit
+        return @reported = true if !@reported && @seconds >= @limit
 
         silence = @options.plan.silence
         (before / silence).floor < (@seconds / silence).floor

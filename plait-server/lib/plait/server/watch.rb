@@ -8,7 +8,7 @@ module Plait
     # Sees each request from when the app is called until all of the answer was given to the kernel: for the access log, and for
     # the figures that {Metrics} shows. Without either there is no watch, and no cost.
     #
-    # Apps find in env: `plait.began` (monotonic seconds), `plait.queued` (seconds that the request has waited, if all who
+    # Apps find in env: `plait.began` (monotonic seconds), `plait.queued` (seconds that the request has waited, if all that
     # could have run it were busy) and, where {Gvl} is there, in the end `plait.gvl_wait`.
     class Watch
       # Of an app that has raised.
@@ -31,7 +31,7 @@ module Plait
         @queueing = Buckets.new
         @received = @sent = 0
         @blocked = Hash.new(0)
-        @told = {}
+        @reported = {}
         @lock = Mutex.new
       end
 
@@ -107,9 +107,9 @@ module Plait
         @lock.synchronize do
           route = "others" unless @blocked.key?(route) || @blocked.size < ROUTES
           @blocked[route] += 1
-          before = @told[route]
-          @told[route] = now if before.nil? || now - before > PAUSE
-          @told[route] == now
+          before = @reported[route]
+          @reported[route] = now if before.nil? || now - before > PAUSE
+          @reported[route] == now
         end
       end
 

@@ -2,7 +2,7 @@
 
 module Plait
   module CLI
-    # The exit statuses. The numbers from 64 up are those of BSD's sysexits.h; 130 is 128 + SIGINT.
+    # The exit statuses. The numbers from 64 up come from BSD's sysexits.h; 130 is 128 + SIGINT.
     module ExitStatus
       OK = 0
       # The work ran and failed: results differ between mechanisms, or an item raised.

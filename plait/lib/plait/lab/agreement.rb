@@ -155,8 +155,8 @@ module Plait
         return unless steady?(reference)
 
         expected = reference.measurements.first.results
-        strays = rows.select { |row| steady?(row) }.filter_map { |row| stray(row, expected) }
-        describe(group, reference, expected, strays) unless strays.empty?
+        deviating = rows.select { |row| steady?(row) }.filter_map { |row| deviation(row, expected) }
+        describe(group, reference, expected, deviating) unless deviating.empty?
       end
 
       # Each mechanism must agree with the sequence; without such a row, with the most common result.
@@ -168,15 +168,15 @@ module Plait
         rows.group_by { |row| row.measurements.first.results.digest }.values.max_by(&:size).first
       end
 
-      def stray(row, expected)
+      def deviation(row, expected)
         other = row.measurements.first.results
         [row.label, other] unless other.digest == expected.digest
       end
 
-      def describe(group, reference, expected, strays)
-        found = strays.first.last
+      def describe(group, reference, expected, deviating)
+        found = deviating.first.last
         index = expected.first_difference(found)
-        Mismatch.new(group: group, reference: reference.label, differing: strays.map(&:first), index: index,
+        Mismatch.new(group: group, reference: reference.label, differing: deviating.map(&:first), index: index,
                      expected: index && expected.previews[index], found: index && found.previews[index])
       end
     end

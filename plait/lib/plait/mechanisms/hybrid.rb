@@ -20,8 +20,8 @@ module Plait
       # Decides for each item of a run whether it runs in its fiber or on the pool.
       #
       # An item that held the loop for long without a single wait gains nothing from a fiber and costs all the others: after
-      # two of those in a row the rest goes to the pool. An item that uses no processor there waits, maybe for something that
-      # its fiber could wait for as well: after some of those in a row one is tried in its fiber. If it lets go of the loop,
+      # two such items in a row the rest goes to the pool. An item that uses no processor there waits, maybe for something that
+      # its fiber could wait for as well: after some such items in a row one is tried in its fiber. If it lets go of the loop,
       # so do the others from then on. If it holds it, there are four times as many to be seen before the next is tried.
       class BlockingDetector
         # Seconds without a wait, or of processor time on the pool, from which an item counts as blocking.

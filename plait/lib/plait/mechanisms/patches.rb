@@ -72,7 +72,7 @@ module Plait
 
         private
 
-        # Ruby can't be asked. It says a fiber's source line, but has none for those made from its own functions (the fibers
+        # Ruby can't be asked. It says a fiber's source line, but has none for fibers made from its own functions (such as
         # of Enumerators), and it says of these alone that they were resumed.
         def began_with?(fiber)
           return false unless fiber.blocking? && WITHOUT_LINE.match?(fiber.inspect)

@@ -12,7 +12,7 @@ class LabTimelineTest < Minitest::Test
   def test_a_lane_for_each_worker
     record = Timeline.of([ran(10.5, 11.0, 1), ran(10.0, 10.5, 1), ran(10.0, 10.25, 0)], 10.0)
     assert_equal([[0, 0.0, 0.25, 1], [1, 0.0, 0.5, 1], [1, 0.5, 1.0, 1]], record.bars)
-    assert_equal([2, 2, 1], [record.lanes, record.workers, record.items_per_bar])
+    assert_equal([2, 2, 1], [record.slots, record.workers, record.items_per_bar])
   end
 
   def test_workers_are_ordered_as_numbers
@@ -22,7 +22,7 @@ class LabTimelineTest < Minitest::Test
 
   def test_many_workers_are_thinned_to_some
     record = Timeline.of(Array.new(500) { |worker| ran(0.0, 1.0, worker) }, 0.0)
-    assert_equal([Timeline::LANES, 500], [record.lanes, record.workers])
+    assert_equal([Timeline::SLOTS, 500], [record.slots, record.workers])
   end
 
   def test_many_items_are_joined_and_none_is_lost

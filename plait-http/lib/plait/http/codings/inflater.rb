@@ -40,7 +40,7 @@ module Plait
         def decode(bytes, &block)
           return if bytes.empty?
 
-          @begun = true
+          @started = true
           raise Fault, "there are bytes behind its end" if @decompressor.finished?
 
           give(bytes, &block)
@@ -49,7 +49,7 @@ module Plait
         end
 
         # @return [Boolean] whether the data may end here
-        def complete? = !@begun || @decompressor.finished?
+        def complete? = !@started || @decompressor.finished?
 
         def close = nil
 

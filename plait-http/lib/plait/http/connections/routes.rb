@@ -11,7 +11,7 @@ require_relative "../url"
 
 module Plait
   module HTTP
-    # The heads of a client's requests: the client's fields, then those of the request.
+    # The heads of a client's requests: the client's fields, then the request's.
     class Heads
       BODY_EXPECTED = %w[POST PUT PATCH].freeze
       # Fields that say where a request ends, or which host it is for. Each request checks them: a wrong one would let the

@@ -98,7 +98,7 @@ module Plait
         def drain
           TimeLimit.enforce(PATIENCE) { skip(SMALL) }
         rescue Error
-          nil # a body that nobody wanted
+          nil # a body without a reader
         end
 
         def skip(left)

@@ -205,8 +205,8 @@ module Plait
           response.body = body
           response.trailers = call.answer.trailers
           response.durations = call.durations
-          response.phases = @phases unless @told
-          @told = true
+          response.phases = @phases unless @reported
+          @reported = true
           response
         end
 

@@ -90,11 +90,11 @@ module Plait
         def begin_frame
           high, low, type = @head.unpack("CnC")
           @left = (high << 16) | low
-          raise broken("it began with #{@head.inspect}, which is no SETTINGS frame", "§3.4") unless @begun || type == SETTINGS
+          raise broken("it began with #{@head.inspect}, which is no SETTINGS frame", "§3.4") unless @started || type == SETTINGS
           raise broken("a frame of #{@left} bytes, where #{@largest} are allowed", "§4.2") if @left > @largest
 
           count(type)
-          @begun = true
+          @started = true
           @head.clear
         end
 

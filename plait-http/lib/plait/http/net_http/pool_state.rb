@@ -65,7 +65,7 @@ module Plait
       # The connections of a {Pool}, and the rules by which it lends them. It has no lock, no thread and makes no system call.
       #
       # First come, first served; but no session waits behind one whose own origin is full. Where there is no room, the longest
-      # unused connections are closed: idle ones, then those of sessions between two requests.
+      # unused connections are closed: idle ones, then connections of sessions between two requests.
       class PoolState
         # Seconds between two looks for overdue connections. No thread does it, but the next session.
         SWEEP = 1.0

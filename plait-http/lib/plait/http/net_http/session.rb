@@ -2,7 +2,7 @@
 
 require "net/http"
 require "plait/mechanisms/patches"
-require "plait/mechanisms/scheduler" # the mends ask whether a loop is one of ours
+require "plait/mechanisms/scheduler" # the patches ask whether a loop is one of ours
 require "plait/protocols/http1/syntax"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
@@ -37,7 +37,7 @@ module Plait
           [http.local_host, http.local_port, http.instance_variable_get(:@ipaddr), http.use_ssl?]
         end
 
-        # The credentials too: those of a tunnel are sent once, when it is opened.
+        # The credentials too: a tunnel's are sent once, when it is opened.
         def proxy(http)
           return [nil] unless http.proxy?
 

@@ -13,7 +13,7 @@ module Plait
       # origin: it is a failure to connect, and asking again does nothing twice.
       class Handshake
         # @param proxy [#endpoint]
-        # @param target [Io::Endpoint] whom the proxy shall connect to
+        # @param target [Io::Endpoint] that the proxy shall connect to
         def initialize(proxy, target, deadline)
           @proxy = proxy
           @target = target

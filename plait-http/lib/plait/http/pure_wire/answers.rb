@@ -22,7 +22,7 @@ module Plait
 
         def expect_head(method, upgrade)
           @parser.start(method: method, upgrade: upgrade)
-          @final = @begun = @continued = @deaf = false
+          @final = @answered = @continued = @deaf = false
           @heard = 0
           @failure = nil
         end
@@ -108,15 +108,15 @@ module Plait
 
             @final = !@parser.head.interim?
             @continued ||= @parser.head.status == 100
-            @begun = @final
+            @answered = @final
           end
           true
         end
 
         def response_of(head)
           response = PureResponse.new(head.bytes, head.status, head.version, head.reason, !head["content-encoding"].nil?)
-          response.phases = @phases unless @told
-          @told = true
+          response.phases = @phases unless @reported
+          @reported = true
           response.durations = [@sent_at - @started, [@first_at - @sent_at, 0.0].max, 0.0]
           response
         end
@@ -135,7 +135,7 @@ module Plait
         end
 
         def receive
-          phase = @begun ? :read : :first_byte
+          phase = @answered ? :read : :first_byte
           in_time(phase)
           fill(limit(phase)) { |at| raise too_late(phase, at) }
         end
@@ -160,7 +160,7 @@ module Plait
           return @parser.finish && 0 unless count
 
           @first_at = Deadline.now unless @received
-          @received = @begun = true
+          @received = @answered = true
           @drained = count < FULL
           @parser.feed(String.new(capacity: count, encoding: Encoding::BINARY) << @stream.buffer)
           @stream.consume(@stream.buffer.bytesize)

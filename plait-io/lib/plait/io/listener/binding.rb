@@ -10,7 +10,7 @@ module Plait
       # Opens a socket at an endpoint.
       class Binding
         ADVICE = {
-          Errno::EADDRINUSE => "somebody listens there already (several can, when each says reuse_port: true)",
+          Errno::EADDRINUSE => "a process listens there already (several can, when each says reuse_port: true)",
           Errno::EACCES => "this user may not: ports below 1024 are for root or CAP_NET_BIND_SERVICE",
           Errno::EADDRNOTAVAIL => "this machine doesn't have that address",
           Errno::ENOENT => "the folder of the socket's file does not exist"
@@ -47,7 +47,7 @@ module Plait
         def advice(error)
           return ADVICE[error.class] || error.message unless @endpoint.unix? && error.is_a?(Errno::EADDRINUSE)
 
-          File.socket?(@endpoint.path) ? "somebody listens there already" : "there is a file already, which is no socket"
+          File.socket?(@endpoint.path) ? "a process listens there already" : "there is a file already, which is no socket"
         end
 
         def listen_tcp(backlog)

@@ -253,7 +253,7 @@ module Plait
         end
 
         def unknown_issuer
-          "nobody we trust has issued its certificate#{" (issuer: #{@certificate.issuer})" if @certificate}: " \
+          "no authority we trust has issued its certificate#{" (issuer: #{@certificate.issuer})" if @certificate}: " \
             "if you trust them, give theirs as ca_file:; perhaps the server doesn't send its whole chain"
         end
 

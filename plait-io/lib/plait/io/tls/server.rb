@@ -32,7 +32,7 @@ module Plait
           @min_version = min_version
           @client_ca = client_ca
           @verify = VERIFY.fetch(verify_client) { raise UsageError, "verify_client: is nil, :optional or :required" }
-          raise UsageError, "verify_client: needs a client_ca: whom shall we trust?" if verify_client && !client_ca
+          raise UsageError, "verify_client: needs a client_ca: which authorities shall we trust?" if verify_client && !client_ca
 
           check_authority if client_ca
           @hosts = hosts.to_h { |name, identity| [name.downcase, context(Identity.new(**identity)).tap(&:freeze)] }.freeze

@@ -100,7 +100,7 @@ module Plait
         def begin_one
           @hire.call
         rescue SystemCallError, ThreadError => e
-          say("can't be begun: #{e.message}; trying again in #{pause} s")
+          say("can't be started: #{e.message}; trying again in #{pause} s")
           nil
         end
 

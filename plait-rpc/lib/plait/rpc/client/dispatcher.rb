@@ -132,7 +132,7 @@ module Plait
       # Runs the requests of one connection's peer, or refuses them. Requests run side by side, notifications one after another,
       # because their order matters.
       class Dispatcher
-        # Requests that run at once, without those that wait for an answer of the peer themselves.
+        # Requests that run at once, without requests that wait for an answer of the peer themselves.
         LIMIT = 32
         # Requests that wait; further ones are refused.
         QUEUE = 1024

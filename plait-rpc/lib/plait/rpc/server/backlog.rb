@@ -27,7 +27,7 @@ module Plait
       # the way of requests; the peer's `pipeline` bounds them.
       class Backlog
         # @param limit [Integer] requests of all connections
-        # @param each [Integer] requests of one connection, with those that run
+        # @param each [Integer] requests of one connection, with running ones
         def initialize(limit, each)
           @limit = limit
           @each = each

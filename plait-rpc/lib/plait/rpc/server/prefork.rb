@@ -8,7 +8,7 @@ require "plait/values/errors"
 module Plait
   module RPC
     class Server
-      # A server on several processes. The master serves nobody: its workers accept from the sockets that it has opened.
+      # A server on several processes. The master serves no client: its workers accept from the sockets that it has opened.
       class Prefork
         # How many connections each worker has, as all of them see it. The kernel gives a connection to the process that asks
         # first, and a process that is awake is always first: workers with more connections leave the others a moment.
@@ -63,7 +63,7 @@ module Plait
           def at_once(&access) = Fiber.respond_to?(:blocking) ? Fiber.blocking(&access) : yield
         end
 
-        # The server in one worker: a {Shift}. A stop, and statistics, are those of all workers.
+        # The server in one worker: a {Shift}. A stop, and statistics, are for all workers.
         class Member
           # @param life [Io::Workers::Life]
           def initialize(life)

@@ -18,8 +18,8 @@ module Plait
         private_constant :LOOP
 
         class << self
-          # Called when a server begins: a hook set at load time would run too early for a server that runs at exit, as those
-          # of test frameworks do.
+          # Called when a server begins: a hook set at load time would run too early for a server that runs at exit, as the
+          # servers of test frameworks do.
           def expect_exit = @expected ||= at_exit { @exiting = true }
 
           def exiting? = @exiting || false

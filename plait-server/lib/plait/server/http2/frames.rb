@@ -134,9 +134,9 @@ module Plait
         def left = @bytes.bytesize - @at
 
         def greeted?
-          begun = @bytes.byteslice(0, MAGIC.bytesize)
-          raise Violation.new(:protocol_error, "it began with #{begun.inspect}", "§3.4") unless MAGIC.start_with?(begun)
-          return unless begun.bytesize == MAGIC.bytesize
+          start = @bytes.byteslice(0, MAGIC.bytesize)
+          raise Violation.new(:protocol_error, "it began with #{start.inspect}", "§3.4") unless MAGIC.start_with?(start)
+          return unless start.bytesize == MAGIC.bytesize
 
           @at = MAGIC.bytesize
           @greeted = true

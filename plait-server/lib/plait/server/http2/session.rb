@@ -229,7 +229,7 @@ module Plait
           if stream then trailers(stream, fields, block.last?)
           elsif block.id > @last then open_stream(block, fields)
           else
-            stray(block.id)
+            ended(block.id)
           end
         end
 
@@ -309,10 +309,10 @@ module Plait
         # Of a stream that was reset by us it may have been on its way.
         def discard(frame, size)
           grant(size)
-          stray(frame.id)
+          ended(frame.id)
         end
 
-        def stray(id)
+        def ended(id)
           idle(id)
           @calm.spend
           return if @gone.key?(id)

@@ -157,7 +157,7 @@ module Plait
           attempt = Attempt.new(Job.find(order["job"]), options)
           self.class.in_capsule(Thread.current[:sidekiq_capsule]) do
             attempt.call(@index, order["item"], identity, made: order["made"]) do |number, running|
-              report(["begun", @index, identity, number]) if running
+              report(["started", @index, identity, number]) if running
             end
           end
         rescue StandardError, ScriptError => e

@@ -165,7 +165,7 @@ module Plait
         def take_message(kind = nil, index = nil, *rest)
           task = @tasks[index] or return
           case kind
-          when "begun" then task.attempt(*rest)
+          when "started" then task.attempt(*rest)
           when "returned" then task.give_back(*rest)
           when "done" then settle(task, rest.first, value: rest.last)
           when "failed" then settle(task, rest.first, error: Plain.to_error(rest.last))

@@ -11,13 +11,13 @@ module Plait
       class Timelines < Kind
         CAPTION = "One line for each worker, a bar where it was busy with an item, in the round nearest to the " \
                   "median; neighbouring items differ in shade."
-        LANE = 9
+        SLOT = 9
         HEIGHTS = (28..200)
         # Rows that are drawn at most; raising it makes a longer page.
         MOST = 24
         # The whole drawing has one description: a screen reader would read one for each of a thousand bars.
         BAR = { type: "bar", aria: false, minBandSize: 1 }.freeze
-        private_constant :LANE, :HEIGHTS, :BAR
+        private_constant :SLOT, :HEIGHTS, :BAR
 
         def plots
           return [] if drawn.empty?
@@ -39,13 +39,13 @@ module Plait
         def label(row)
           parts = [name(row)]
           found = timeline(row)
-          parts << "#{found.lanes} of #{found.workers} workers are drawn" if found.lanes < found.workers
+          parts << "#{found.slots} of #{found.workers} workers are drawn" if found.slots < found.workers
           parts << "a bar stands for up to #{found.items_per_bar} items in a row" if found.items_per_bar > 1
           parts.join("; ")
         end
 
         def drawing(row, timeline)
-          height = (timeline.lanes * LANE).clamp(HEIGHTS.min, HEIGHTS.max)
+          height = (timeline.slots * SLOT).clamp(HEIGHTS.min, HEIGHTS.max)
           spec("Timeline of #{label(row)}", values(row, timeline), height: height, mark: BAR, encoding: encoding(row))
         end
 
@@ -74,14 +74,14 @@ module Plait
         end
 
         def table
-          rows = drawn.map { |row| [label(row), *summary(timeline(row).bars, timeline(row).lanes)] }
+          rows = drawn.map { |row| [label(row), *summary(timeline(row).bars, timeline(row).slots)] }
           Table.new("Timeline", ["", "items", "busy", "first start", "last end"], rows)
         end
 
-        def summary(bars, lanes)
+        def summary(bars, slots)
           last = bars.map { |bar| bar[2] }.max
           busy = bars.sum { |_, start, finish, _| finish - start }
-          [bars.sum(&:last).to_s, last.zero? ? Quantity::UNKNOWN : Quantity.percent(busy / (last * lanes)),
+          [bars.sum(&:last).to_s, last.zero? ? Quantity::UNKNOWN : Quantity.percent(busy / (last * slots)),
            Quantity.seconds(bars.map { |bar| bar[1] }.min), Quantity.seconds(last)]
         end
       end

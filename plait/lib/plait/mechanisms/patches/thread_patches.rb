@@ -11,7 +11,7 @@ module Plait
       def self.install = [Join, ConditionWait, MutexSleep, Priority, SharedThread].each(&:install)
 
       # Fibers of one thread share its thread variables, where I18n (before Ruby 3.2), Mongoid and Typhoeus keep the state of a
-      # request. In a fiber that runs an item, those of the current thread are the item's, see {State::Own}.
+      # request. In a fiber that runs an item, the variables of the current thread are the item's, see {State::Own}.
       module SharedThread
         State = Mechanisms::State
         Own = State::Own

@@ -96,7 +96,7 @@ module Plait
     private_constant :CLOSE, :FLUSH, :WRITE_OUT, :LOOKS, :PAUSE
 
     class << self
-      # In the parent, before a fork: its bytes come before those of the child. Regular files only: a FIFO may block. Not
+      # In the parent, before a fork: its bytes come before the child's. Regular files only: a FIFO may block. Not
       # beside a thread that runs: where it appends again and again while this one writes out, Ruby 3.1 moves the bytes under
       # the write, and some are written twice and others lost.
       # @return [Array<IO>] of which the child may get a copy of bytes

@@ -38,7 +38,7 @@ module Plait
       # leaves nothing that looks like an answer.
       class FrameReader
         READ = 65_536
-        # A length is only a claim: not more than this is reserved ahead.
+        # A length may be wrong: not more than this is reserved ahead.
         RESERVE = 1 << 30
 
         # @param kinds [Integer, nil] the value of the first field without its last byte

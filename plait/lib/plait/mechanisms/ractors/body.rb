@@ -63,7 +63,7 @@ module Plait
             raise Explanation.of_block(e)
           end
 
-          # Ruby would let the block read them, and they would be nil: those of the ractor.
+          # Ruby would let the block read them, and they would be nil, as the ractor's.
           def refuse_lost_variables(block)
             code = RubyVM::InstructionSequence.of(block).disasm
             names = code.scan(/[gs]etinstancevariable +:(@\w+)/).flatten.map(&:to_sym)

@@ -18,7 +18,7 @@ module Plait
         LOAD = "Ruby loads no file inside a ractor: `require` it, or name the autoloaded constant, before the call"
 
         # Ruby's message => advice. Read from the top; the first that matches counts. Ruby has one class for all these
-        # reasons. The texts are those of Ruby 3.1 to 4.0; without a match the advice is {OTHERWISE}.
+        # reasons. The texts come from Ruby 3.1 to 4.0; without a match the advice is {OTHERWISE}.
         ADVICE = {
           /outer variables? \((?<name>.+?)\)/ =>
             "Put %<name>s into the items (items.map { |item| [item, …] }), or into a constant frozen by " \

@@ -11,7 +11,7 @@ module Plait
         # The attempts of a ractor that ends because the system gives it no threads.
         NO_THREADS = (1 << 32) - 1
 
-        # A port says `[number, report]`; `[number, attempts]` when that ractor is about to end, with those made at the last
+        # A port says `[number, report]`; `[number, attempts]` when that ractor is about to end, with the attempts at the last
         # item, or nil if they are not known; and nil after `wake`.
         # @return [PipePort, NativePort]
         def self.open = defined?(::Ractor::Port) ? NativePort.new : PipePort.new
@@ -199,7 +199,7 @@ module Plait
             nil
           end
 
-          # Nobody waits at the other end of the pipe until such a report is taken; in Ractor.yield the ractor would. (And on
+          # Through the pipe no ractor waits until such a report is taken; in Ractor.yield it would. (And on
           # Ruby 3.3.8, when a pool is closed, Ractor.yield and Ractor#take at times never meet.)
           # @return [String, nil] of a report that is small, and the same as bytes and as a copy
           def enclosed(report)

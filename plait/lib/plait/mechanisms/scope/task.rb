@@ -14,7 +14,7 @@ module Plait
       # @api private
       attr_accessor :runner
 
-      # Begun so far, where there are several.
+      # Started so far, where there are several.
       # @api private
       attr_accessor :attempts
 

@@ -248,21 +248,21 @@ module Plait
           def beginning_error(byte)
             return @count.zero? ? :leading_space : :obs_fold if " \t".include?(byte)
 
-            byte == ":" ? :empty_name : stray(byte, :field_name)
+            byte == ":" ? :empty_name : unexpected(byte, :field_name)
           end
 
           def name(byte)
             return if byte.match?(TOKEN_BYTE)
             return :space_in_name if " \t".include?(byte)
             return :no_colon if byte == "\r"
-            return stray(byte, :field_name) unless byte == ":"
+            return unexpected(byte, :field_name) unless byte == ":"
 
             @state = :value
             nil
           end
 
           def value(byte)
-            return stray(byte, nil) unless byte == "\r"
+            return unexpected(byte, nil) unless byte == "\r"
 
             @state = :line_end
             nil
@@ -275,7 +275,7 @@ module Plait
             nil
           end
 
-          def stray(byte, otherwise)
+          def unexpected(byte, otherwise)
             return :bare_lf if byte == "\n"
 
             byte.match?(CONTROL_BYTE) ? :control : otherwise
@@ -328,7 +328,7 @@ module Plait
         end
 
         # The message ends with its head. Also the contract of the bodies.
-        class NoBody
+        class EmptyBody
           # @param bytes [String] binary
           # @param at [Integer] of the first byte that wasn't consumed
           # @return [Array(Symbol, String, Integer)] :data, :done or :more; the data; where the first byte not consumed is

@@ -131,7 +131,7 @@ module Plait
             when :length then length_body
             when :chunked then ChunkedBody.new(@limits)
             when :close then CloseBody.new(@limits.body)
-            else NoBody.new
+            else EmptyBody.new
             end
           end
 

@@ -9,7 +9,7 @@ require "plait/native"
 module Plait
   class Server
     # Middleware that {Server.on} gives to `use`: it runs some requests on the loop's thread pool; without a loop, right here.
-    class Detour
+    class ExecutorSelection
       GONE = "Plait::Server.on(:processes) is gone: call Plait.map(items, on: :processes) { … } in the request that computes, " \
              "or give the server more workers (workers: N, plait serve --workers N)"
 
@@ -92,6 +92,6 @@ module Plait
       end
       private_constant :OnThreads, :GONE
     end
-    private_constant :Detour
+    private_constant :ExecutorSelection
   end
 end

@@ -7,7 +7,7 @@ require_relative "fork_ends"
 require_relative "serving"
 require "support/fresh_ruby"
 
-class ServerDetourTest < Minitest::Test
+class ServerExecutorSelectionTest < Minitest::Test
   include ForkEnds
   include Serving
 
