@@ -80,7 +80,7 @@ class FetchTest < Minitest::Test
   def test_progress_where_nothing_can_be_redrawn
     site = origin { |path, _| path == "/2" ? sleep(0.5) && [200, {}, ""] : [200, {}, ""] }
     result = fetch(site.url("/1"), site.url("/2"), "--limit", "1", prelude: <<~RUBY)
-      require "plait/cli/fetch/display"
+      require "plait/cli/fetch/summary"
       Plait::CLI::Fetch::Display.send(:remove_const, :FIRST_LINE)
       Plait::CLI::Fetch::Display::FIRST_LINE = 0.2
     RUBY

@@ -11,10 +11,11 @@ module Plait
     class Fetch < Command
       # Numbers of lines, as ranges without gaps: nearly all of the first lines are finished, so that the ranges stay few.
       class LineSet
-        # @param ranges [Array<Array(Integer, Integer)>] first and last of each, in ascending order
+        # @return [Array<Array(Integer, Integer)>] first and last of each range, in ascending order
+        attr_reader :to_a
+
         def initialize(ranges = [])
-          @firsts = ranges.map(&:first)
-          @lasts = ranges.map(&:last)
+          @to_a = ranges.map(&:dup)
         end
 
         # @return [Boolean] whether it was new
@@ -22,40 +23,23 @@ module Plait
           place = after(number)
           return false if within?(place - 1, number)
 
-          joins_left = place.positive? && @lasts[place - 1] == number - 1
-          joins_right = @firsts[place] == number + 1
-          insert(place, number, joins_left, joins_right)
+          left = within?(place - 1, number - 1)
+          right = to_a[place]&.first == number + 1
+          joined = [left ? to_a[place - 1].first : number, right ? to_a[place].last : number]
+          to_a[left ? place - 1 : place, [left, right].count(true)] = [joined]
           true
         end
 
         def include?(number) = within?(after(number) - 1, number)
 
-        def size = @firsts.zip(@lasts).sum { |first, last| last - first + 1 }
-
-        # @return [Array<Array(Integer, Integer)>]
-        def to_a = @firsts.zip(@lasts)
+        def size = to_a.sum { |first, last| last - first + 1 }
 
         private
 
         # @return [Integer] the place of the first range that begins after the number
-        def after(number) = @firsts.bsearch_index { |first| first > number } || @firsts.size
+        def after(number) = to_a.bsearch_index { |first, _| first > number } || to_a.size
 
-        def within?(place, number) = !place.negative? && number <= @lasts[place]
-
-        def insert(place, number, joins_left, joins_right)
-          if joins_left && joins_right then bridge(place)
-          elsif joins_left then @lasts[place - 1] = number
-          elsif joins_right then @firsts[place] = number
-          else
-            @firsts.insert(place, number)
-            @lasts.insert(place, number)
-          end
-        end
-
-        def bridge(place)
-          @firsts.delete_at(place)
-          @lasts.delete_at(place - 1)
-        end
+        def within?(place, number) = !place.negative? && number <= to_a[place][1]
       end
 
       # The progress of a run, in a small file beside its output. The file is replaced as a whole, so that it is never torn;
@@ -70,12 +54,10 @@ module Plait
 
         attr_reader :path
 
-        # @param output [String] the file beside which it lies
         def initialize(output)
           @path = "#{output}.journal"
         end
 
-        # @return [State, nil] nil when there is none
         def load
           text = File.read(path)
           fields = JSON.parse(text, symbolize_names: true)
@@ -123,20 +105,17 @@ module Plait
         def done?(number) = @done.include?(number)
 
         # @return [Integer] lines finished, blank ones included
-        def size = @size ||= @done.size
+        def size = @done.size
 
         # A line that asks for nothing is finished.
-        def skip(number) = tick(number)
+        def skip(number) = @done.add(number)
 
         def finish(job, result)
           @output.write(job, result)
           count(job.line, result.ok?)
         end
 
-        # Saves how far it is, now and then.
-        def save_now_and_then
-          save if @journal && Deadline.now >= @due
-        end
+        def save_now_and_then = (save if Deadline.now >= @due)
 
         # First the output is made durable: the journal never names a line that is not there.
         def save
@@ -162,25 +141,18 @@ module Plait
         end
 
         def check(state)
-          raise UsageError, stranger unless state
-          raise UsageError, other("the input begins differently") unless @source.same?(state.mark)
-        end
+          unless state
+            raise UsageError, "#{@output.anchor} exists, and no #{@journal.path} tells how to go on; name another, or remove it"
+          end
+          return if @source.same?(state.mark)
 
-        def other(why)
-          "#{@output.anchor} can't be continued: #{why}; give the input that it was started with, or name another output"
-        end
-
-        def stranger
-          "#{@output.anchor} exists, and no #{@journal.path} tells how to go on; name another, or remove it"
+          raise UsageError, "#{@output.anchor} can't be continued: the input begins differently; " \
+                            "give the input that it was started with, or name another output"
         end
 
         def count(number, ok)
           ok ? @ok += 1 : @failed += 1
-          tick(number)
-        end
-
-        def tick(number)
-          @size = size + 1 if @done.add(number)
+          skip(number)
         end
       end
     end

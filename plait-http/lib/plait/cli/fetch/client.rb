@@ -14,8 +14,7 @@ module Plait
       # Gets the answer to one job for the fan-out, as a {Result}: with further attempts, each with a time limit of its own,
       # and pauses that a host asks for.
       class Client < HTTP::Client
-        # Seconds
-        CONNECT = 10.0
+        CONNECT = 10.0 # seconds
         # Seconds that a host may ask for; a host that asks for more is given up.
         PATIENCE = 3600.0
         # Seconds between two looks whether the run is to stop.
@@ -49,44 +48,32 @@ module Plait
         def stop = @stopped = true
 
         def perform(job, timeouts: @timeouts, deadline: nil, **)
-          under_way do
-            attempts = 0
-            loop do
-              await(job)
-              attempts += 1
-              result, pause = attempt(job, attempts) do |request, &consumer|
-                super(request, timeouts: timeouts, deadline: deadline, &consumer)
-              end
-              result.attempts = attempts
-              return result unless pause
+          @lock.synchronize { @active += 1 }
+          attempts = 0
+          loop do
+            moment = @lock.synchronize { @open_at[job.host] } || 0.0
+            return given_up(job) if moment == Float::INFINITY
 
-              wait_until(Deadline.now + pause)
+            wait_until(moment)
+            attempts += 1
+            result, pause = attempt(job, attempts) do |request, &consumer|
+              super(request, timeouts: timeouts, deadline: deadline, &consumer)
             end
+            result.attempts = attempts
+            return result unless pause
+
+            wait_until(Deadline.now + pause)
           end
+        ensure
+          @lock.synchronize { @active -= 1 }
         end
 
         private
 
         def timeouts(seconds) = { connect: [CONNECT, seconds].min, first_byte: seconds, read: seconds, total: seconds }
 
-        def under_way
-          @lock.synchronize { @active += 1 }
-          yield
-        rescue GivenUp => e
-          Result.failure("retry_after", e.message)
-        ensure
-          @lock.synchronize { @active -= 1 }
-        end
-
-        # A host that asks to be left alone.
-        class GivenUp < StandardError; end
-        private_constant :GivenUp
-
-        def await(job)
-          moment = @lock.synchronize { @open_at[job.host] } || 0.0
-          raise GivenUp, "#{job.host} asks not to be called for a long time (Retry-After)" if moment == Float::INFINITY
-
-          wait_until(moment)
+        def given_up(job)
+          Result.failure("retry_after", "#{job.host} asks not to be called for a long time (Retry-After)")
         end
 
         def wait_until(moment)

@@ -10,7 +10,6 @@ module Plait
     class Fetch < Command
       # A line of the input. Its number, from 1, is the one an editor shows.
       Line = Struct.new(:number, :text, :problem) do
-        # @return [Boolean] nothing to fetch, and nothing to complain about
         def blank? = problem.nil? && (text.empty? || text.start_with?("#"))
       end
 
@@ -21,7 +20,6 @@ module Plait
           @next = 0
         end
 
-        # @return [Line, nil] nil at the end
         def take
           text = @words[@next] or return
           Line.new(@next += 1, text.strip)
@@ -68,7 +66,6 @@ module Plait
         # @return [Line, Symbol, nil] :wait when there is none yet, nil at the end
         def take = @ahead.shift || read
 
-        # @return [Integer] lines read until now
         def taken = @number - @ahead.size
 
         # @return [Integer, nil] lines in all, where that can be known
@@ -107,10 +104,6 @@ module Plait
             return answer if answer == :wait
             return last if answer.nil?
           end
-          line(stop)
-        end
-
-        def line(stop)
           text = @buffer.byteslice(@position, stop - @position)
           @position = stop + 1
           build(text)
@@ -149,14 +142,10 @@ module Plait
           @dropped ||= text.byteslice(0, SHOWN) if text.bytesize > LONGEST
           text, problem = @dropped, "longer than #{LONGEST} bytes" if @dropped
           @dropped = nil
-          number(text)
-          text = text.strip.force_encoding(Encoding::UTF_8)
-          text.valid_encoding? ? Line.new(@number, text, problem) : Line.new(@number, text.scrub("?"), "not UTF-8")
-        end
-
-        def number(text)
           @number += 1
           @crc = Zlib.crc32(text, @crc) if @number <= MARKED
+          text = text.strip.force_encoding(Encoding::UTF_8)
+          text.valid_encoding? ? Line.new(@number, text, problem) : Line.new(@number, text.scrub("?"), "not UTF-8")
         end
 
         # pread leaves the place at which the input is read alone.

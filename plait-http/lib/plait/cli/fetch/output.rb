@@ -19,23 +19,21 @@ module Plait
           Errno::EEXIST => "a file is in its way; name another folder, or a file that ends in .jsonl"
         }.freeze
 
-        class << self
-          # @param path [String] for the message
-          def to(path)
-            yield
-          rescue SystemCallError => e
-            raise Terminal::Unwritable, "can't write to #{path}: #{HINTS.fetch(e.class) { e.message }}"
-          end
+        # @param path [String] for the message
+        def self.to(path)
+          yield
+        rescue SystemCallError => e
+          raise Terminal::Unwritable, "can't write to #{path}: #{HINTS.fetch(e.class) { e.message }}"
+        end
 
-          # Writes a file whole or not at all: under another name first.
-          def replace(path, content)
-            to(path) do
-              File.open("#{path}.part", "wb") do |file|
-                file.write(content)
-                file.fsync # else a failure of the power may leave the name without the content
-              end
-              File.rename("#{path}.part", path)
+        # Writes a file whole or not at all: under another name first.
+        def self.replace(path, content)
+          to(path) do
+            File.open("#{path}.part", "wb") do |file|
+              file.write(content)
+              file.fsync # else a failure of the power may leave the name without the content
             end
+            File.rename("#{path}.part", path)
           end
         end
       end
@@ -46,9 +44,7 @@ module Plait
         PATIENCE = 5.0
         PAUSE = 0.05
 
-        attr_reader :path
-        # @return [Integer] bytes of the file
-        attr_reader :offset
+        attr_reader :path, :offset
 
         def initialize(path)
           @path = path
@@ -66,7 +62,6 @@ module Plait
 
         def write(job, result) = append(Record.build(job, result))
 
-        # @param text [String] one line
         def append(text)
           Writing.to(path) { @file.write(text) }
           @offset += text.bytesize
@@ -76,7 +71,6 @@ module Plait
         def flush = Writing.to(path) { @file.fsync }
 
         # Reads the records after a point, and cuts off a last line that is torn.
-        # @param offset [Integer] bytes
         # @yieldparam number [Integer] of a line that is finished
         # @yieldparam ok [Boolean]
         def recover(offset)
@@ -89,17 +83,13 @@ module Plait
             yield(*(Record.read(line) || raise(UsageError, changed("there is something else in it"))))
             @offset += line.bytesize
           end
-          trim
+          Writing.to(path) { @file.truncate(@offset) }
+          @file.seek(@offset)
         end
 
         def close = @file.close
 
         private
-
-        def trim
-          Writing.to(path) { @file.truncate(@offset) }
-          @file.seek(@offset)
-        end
 
         def changed(how)
           "#{path} was changed after it was written: #{how}, so that the lines that are fetched are unknown; name " \
@@ -138,24 +128,19 @@ module Plait
           def of(job, result)
             host, path = job.shown.match(%r{\A\w+://([^/?#]*)([^?#]*)}).captures
             stem = path.sub(EXTENSION, "")
-            "#{folder(host)}/#{readable(stem)}-#{digest(job)}#{extension(path, result)}"
+            digest = Digest::SHA256.hexdigest("#{job.line} #{job.url}")[0, DIGEST] # the same URL may be there twice
+            "#{folder(host)}/#{readable(stem)}-#{digest}#{extension(path, result)}"
           end
 
           private
 
           # A host is not named as a file beside its folder: no other name ends in "_".
-          def folder(host)
-            name = readable(host.downcase, "host")
-            RESERVED.match?(name) ? "#{name}_" : name
-          end
+          def folder(host) = readable(host.downcase, "host").sub(RESERVED) { |ending| "#{ending}_" }
 
           def readable(text, empty = "index")
             clean = text.gsub(/[^\w.-]+/, "_").sub(/\A[^a-zA-Z0-9]+/, "")[0, LONGEST].sub(/[^a-zA-Z0-9]+\z/, "")
             clean.empty? ? empty : clean
           end
-
-          # The line too: the same URL may be there twice.
-          def digest(job) = Digest::SHA256.hexdigest("#{job.line} #{job.url}")[0, DIGEST]
 
           def extension(path, result)
             path[EXTENSION]&.downcase || EXTENSIONS.fetch(result.header("content-type").to_s[/\A[^;\s]+/].to_s.downcase, "")
@@ -164,39 +149,29 @@ module Plait
       end
 
       # A folder with a file for each body, and their records in one file, without the bodies.
-      class Folder
+      class Folder < JsonLines
         INDEX = "index.jsonl"
         # Bodies that are not complete.
         PARTS = ".parts"
 
-        def initialize(path)
-          @path = path
-          Writing.to(path) { FileUtils.mkdir_p(path) }
-          @index = JsonLines.new(File.join(path, INDEX))
+        def initialize(folder)
+          @folder = folder
+          Writing.to(folder) { FileUtils.mkdir_p(folder) }
+          super(File.join(folder, INDEX))
           clear
-          Writing.to(path) { FileUtils.mkdir_p(parts) }
+          Writing.to(folder) { FileUtils.mkdir_p(parts) }
         end
-
-        def anchor = @index.path
-
-        def offset = @index.offset
-
-        def recover(...) = @index.recover(...)
-
-        def flush = @index.flush
 
         # The file gets its name before its record is written: each file in the index exists.
-        def write(job, result)
-          @index.append(Record.build(job, result, file: keep(job, result)))
-        end
+        def write(job, result) = append(Record.build(job, result, file: keep(job, result)))
 
         def close
           clear
-          @index.close
+          super
         end
 
         # @return [String] the folder for bodies that are not complete, on the same disk
-        def parts = File.join(@path, PARTS)
+        def parts = File.join(@folder, PARTS)
 
         private
 
@@ -204,13 +179,13 @@ module Plait
           return unless result.part
 
           name = FileName.of(job, result)
-          path = File.join(@path, name)
-          Writing.to(path) { name_it(result.part, path) }
+          path = File.join(@folder, name)
+          Writing.to(path) { move(result.part, path) }
           name
         end
 
         # The folder of the host is nearly always there.
-        def name_it(part, path)
+        def move(part, path)
           File.rename(part, path)
         rescue Errno::ENOENT
           FileUtils.mkdir_p(File.dirname(path))
@@ -235,8 +210,6 @@ module Plait
 
         def write(job, result) = @terminal.data(Record.build(job, result))
 
-        def flush; end
-
         def close; end
       end
 
@@ -245,7 +218,7 @@ module Plait
         STANDARD = "-"
         RECORDS = /\.(jsonl|ndjson)\z/i
 
-        # @param word [String] "-", a file of records by its ending, else a folder
+        # @param word [String] "-", a file of records by its ending, or a folder
         # @return [StandardOutput, JsonLines, Folder]
         def self.open(word, terminal)
           return StandardOutput.new(terminal) if word == STANDARD

@@ -49,7 +49,6 @@ module Plait
         def kind = error || (status >= 400 ? "status_#{status}" : nil)
 
         # @param name [String] in lower case
-        # @return [String, nil] the first header of that name
         def header(name) = headers.find { |key, _| key.casecmp?(name) }&.last
       end
 
@@ -61,7 +60,6 @@ module Plait
 
         class << self
           # @param file [String, nil] the name of the file that has the body, if one has
-          # @return [String] with its line break
           def build(job, result, file: nil)
             fields = { line: job.line, ok: result.ok?, url: job.shown, **answer(result), attempts: result.attempts,
                        bytes: result.bytes, **body(result.body, file), error: error(result) }
@@ -99,9 +97,7 @@ module Plait
           end
 
           def error(result)
-            return if result.ok?
-
-            { kind: result.kind, message: utf8(result.message || "status #{result.status}") }
+            { kind: result.kind, message: utf8(result.message || "status #{result.status}") } unless result.ok?
           end
 
           # Headers may have bytes of any kind (RFC 9110 §5.5): bytes that are no UTF-8 pass for ISO-8859-1.

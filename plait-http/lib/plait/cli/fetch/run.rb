@@ -9,7 +9,6 @@ require "plait/cli/command"
 require "plait/cli/exit_status"
 require_relative "book"
 require_relative "client"
-require_relative "display"
 require_relative "lines"
 require_relative "output"
 require_relative "record"
@@ -18,13 +17,12 @@ require_relative "summary"
 module Plait
   module CLI
     class Fetch < Command
+      # Seconds between two looks for Ctrl-C, and whether the run is to stop.
+      TICK = 0.05
+      private_constant :TICK
+
       # The jobs of a run, as the source of a fan-out: read from the input line by line, no faster than the rate.
       class Jobs
-        # Seconds between two looks whether the run is to stop.
-        TICK = 0.05
-        private_constant :TICK
-
-        # @return [Integer] jobs given out
         attr_reader :given
 
         # @yieldparam line [Line] that is no URL
@@ -60,9 +58,12 @@ module Plait
           return if @book.done?(line.number)
           return @book.skip(line.number) && nil if line.blank?
 
-          line.problem ? refuse(line, line.problem) : Job.new(line.number, address(line.text))
+          raise UsageError, line.problem if line.problem
+
+          Job.new(line.number, address(line.text))
         rescue UsageError => e
-          refuse(line, e.message)
+          @refuse.call(line, e.message)
+          nil
         end
 
         # The user and the password as they are written.
@@ -71,16 +72,11 @@ module Plait
           url.userinfo ? url.to_s.sub("//") { "//#{text[%r{//([^/?#]*@)}, 1]}" } : url.to_s
         end
 
-        def refuse(line, problem)
-          @refuse.call(line, problem)
-          nil
-        end
-
         def pace
           return unless @rate
 
           until @rate.ready?(now = Deadline.now) || @stopped
-            sleep([@rate.next_moment - now, TICK].min.clamp(0.0, TICK))
+            sleep((@rate.next_moment - now).clamp(0.0, TICK))
           end
           @rate.take(Deadline.now)
         end
@@ -92,10 +88,6 @@ module Plait
       # Ctrl-C doesn't interrupt a request: a second thread looks for it. Then no further request begins, and the run waits
       # for the answers under way.
       class Run
-        # Seconds between two looks for Ctrl-C.
-        TICK = 0.05
-        private_constant :TICK
-
         def initialize(settings, terminal)
           @settings = settings
           @terminal = terminal
@@ -158,16 +150,12 @@ module Plait
 
         def settle(outcome)
           @finished += 1
-          result = outcome.value || failure(outcome.error) or return
-          conclude_job(outcome.item, result)
+          error = outcome.error
+          return if error.is_a?(CancelledError) # the job was not done, and is left for the next run
+          raise error unless error.nil? || error.is_a?(WorkerDied)
+
+          conclude_job(outcome.item, outcome.value || Result.of(error))
           @book.save_now_and_then
-        end
-
-        # @return [Result, nil] nil: the job was not done, and is left for the next run
-        def failure(error)
-          return if error.is_a?(CancelledError)
-
-          error.is_a?(WorkerDied) ? Result.of(error) : raise(error)
         end
 
         def watch(runner)
@@ -190,10 +178,7 @@ module Plait
         end
 
         # Requests that run in other processes are counted here.
-        def under_way
-          here = @client.active
-          here.zero? ? [@jobs.given - @finished, settings.limit].min : here
-        end
+        def under_way = @client.active.nonzero? || [@jobs.given - @finished, settings.limit].min
 
         # The run has answered to it.
         def swallow_interrupt
@@ -204,7 +189,7 @@ module Plait
 
         def conclude
           tell(Summary.new(@tally, @book, Deadline.now - @began, interrupted: @interrupted || false))
-          raise Interrupt, interruption if @interrupted
+          raise Interrupt, "interrupted#{"; the same command goes on where this one has ended" if @output.anchor}" if @interrupted
 
           @book.failed.zero? ? ExitStatus::OK : ExitStatus::FAILED
         end
@@ -215,12 +200,6 @@ module Plait
         end
 
         def summary_file? = settings.json && settings.json != Output::STANDARD
-
-        def interruption
-          return "interrupted" unless @output.anchor
-
-          "interrupted; the same command goes on where this one has ended"
-        end
       end
     end
   end

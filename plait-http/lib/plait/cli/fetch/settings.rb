@@ -17,6 +17,9 @@ module Plait
         SLACK = 0.1
         UNITS = { nil => 1, "s" => 1, "m" => 60, "h" => 3600 }.freeze
 
+        # @return [Float, nil] when the next request may begin; monotonic seconds
+        attr_reader :next_moment
+
         # @param text [String] "50", "50/s", "200/m", "1000/h"
         def self.parse(option, text)
           number, slash, unit = text.partition("/")
@@ -27,18 +30,13 @@ module Plait
 
         def initialize(per_second)
           @interval = 1.0 / per_second
-          @next = nil
         end
 
         # @param now [Float] monotonic seconds
-        # @return [Boolean] whether a request may begin
-        def ready?(now) = @next.nil? || now >= @next
+        def ready?(now) = next_moment.nil? || now >= next_moment
 
         # A request begins.
-        def take(now) = @next = [@next || now, now - SLACK].max + @interval
-
-        # @return [Float, nil] when the next request may begin; monotonic seconds
-        def next_moment = @next
+        def take(now) = @next_moment = [next_moment || now, now - SLACK].max + @interval
       end
 
       # Open files: each request under way needs one, and a system that gives too few would make a failure of each URL.
@@ -46,22 +44,20 @@ module Plait
         # Files for the input, the output, pipes and bodies.
         SPARE = 64
 
-        class << self
-          # Takes as many as are needed, where the system lets a process raise its own limit.
-          # @param limit [Integer] requests at once
-          def provide(limit, system: Process)
-            soft, hard = system.getrlimit(:NOFILE).map { |number| number.negative? ? Float::INFINITY : number } # JRuby's infinity
-            needed = (limit * 2) + SPARE
-            return if soft >= needed
+        # Takes as many as are needed, where the system lets a process raise its own limit.
+        # @param limit [Integer] requests at once
+        def self.provide(limit, system: Process)
+          soft, hard = system.getrlimit(:NOFILE).map { |number| number.negative? ? Float::INFINITY : number } # JRuby's infinity
+          needed = (limit * 2) + SPARE
+          return if soft >= needed
 
-            system.setrlimit(:NOFILE, [needed, hard].min, hard)
-            return if hard >= needed
+          system.setrlimit(:NOFILE, [needed, hard].min, hard)
+          return if hard >= needed
 
-            raise UsageError, "--limit #{limit} needs #{needed} open files, and this system allows #{hard}: " \
-                              "lower it to #{[(hard - SPARE) / 2, 1].max}, or raise the limit (ulimit -Hn)"
-          rescue NotImplementedError, SystemCallError
-            nil # the limit stays as it is
-          end
+          raise UsageError, "--limit #{limit} needs #{needed} open files, and this system allows #{hard}: " \
+                            "lower it to #{[(hard - SPARE) / 2, 1].max}, or raise the limit (ulimit -Hn)"
+        rescue NotImplementedError, SystemCallError
+          nil # the limit stays as it is
         end
       end
 
@@ -73,15 +69,7 @@ module Plait
         FORM = "application/x-www-form-urlencoded"
         private_constant :LIMIT, :FORM
 
-        # @return [Symbol, Array<Symbol>]
-        attr_reader :on
-        attr_reader :limit, :per_host, :retries, :rate
-        # @return [Float] seconds
-        attr_reader :timeout
-        # @return [String] "-", a path
-        attr_reader :out
-        # @return [String, nil] likewise
-        attr_reader :json
+        attr_reader :on, :limit, :per_host, :retries, :rate, :timeout, :out, :json
         # @return [Hash] method, headers and body of each request
         attr_reader :request
         # @return [Hash] options of the HTTP client
@@ -89,7 +77,6 @@ module Plait
 
         # @param words [Array<String>] URLs
         # @param options [Hash] by option name
-        # @param input [IO] standard input
         def initialize(words, options, input: $stdin)
           @words = words
           @options = options
@@ -109,19 +96,23 @@ module Plait
           return Words.new(@words) if @words.any?
 
           path = @options["from"]
-          Lines.new(path.nil? || path == "-" ? @input : File.open(path, "rb"))
-        rescue SystemCallError => e
-          raise unreadable(path, e)
+          read(path) { Lines.new(path.nil? || path == "-" ? @input : File.open(path, "rb")) }
         end
 
         private
 
         def text(name) = Arguments.text("--#{name}", @options[name])
 
-        def unreadable(path, error) = UsageError.new("#{path} can't be read: #{error.message[/\A[^@]+/].strip}")
+        def read(path)
+          yield path
+        rescue SystemCallError => e
+          raise UsageError, "#{path} can't be read: #{e.message[/\A[^@]+/].strip}"
+        end
 
         def read_numbers
-          @limit = @options["limit"] ? count("limit") : default_limit
+          # A process needs much memory.
+          default = @on == :processes ? Mechanisms.find(@on).default_limit : LIMIT
+          @limit = @options["limit"] ? count("limit") : default
           @per_host = count("per-host")
           @retries = Arguments.integer("--retries", @options["retries"])
           raise UsageError, "--retries #{@retries}: can't be negative" if @retries.negative?
@@ -142,20 +133,13 @@ module Plait
           first
         end
 
-        # A process needs much memory.
-        def default_limit = @on == :processes ? Mechanisms.find(@on).default_limit : LIMIT
-
         def agent = @options["user-agent"] ? text("user-agent") : "plait/#{VERSION}"
 
         def tls
           return { verify: false } if @options["insecure"]
           return {} unless @options["cacert"]
 
-          path = text("cacert")
-          File.open(path, "rb", &:getc)
-          { ca_file: path }
-        rescue SystemCallError => e
-          raise unreadable(path, e)
+          read(text("cacert")) { |path| { ca_file: path.tap { File.open(path, "rb", &:getc) } } }
         end
 
         def verb
@@ -182,18 +166,18 @@ module Plait
 
         # As curl does: without its line breaks where it comes from a file.
         def body
-          data = @options["data"] or return
-          return data unless data.start_with?("@")
+          data = @options["data"]
+          return data unless data&.start_with?("@")
 
-          File.binread(path = data.delete_prefix("@")).delete("\r\n")
-        rescue SystemCallError => e
-          raise unreadable(path, e)
+          read(data.delete_prefix("@")) { |path| File.binread(path).delete("\r\n") }
         end
 
         def check
           raise UsageError, "--from and URLs: give one of them" if @options["from"] && @words.any?
           raise UsageError, "--json and --out can't both go to standard output: name a file for one" if [@json, @out] == %w[- -]
-          raise UsageError, nothing if @words.empty? && @options["from"].nil? && @input.tty?
+          if @words.empty? && @options["from"].nil? && @input.tty?
+            raise UsageError, "there is nothing to fetch: give URLs, --from FILE, or a list of them on standard input"
+          end
 
           HTTP::Client.new(**@client.slice(:proxy))
           check_summary
@@ -203,14 +187,12 @@ module Plait
         def check_summary
           return if @json.nil? || @json == "-"
 
-          { "--out" => @out, "--from" => @options["from"] }.each do |option, path|
-            next unless path && File.expand_path(path) == File.expand_path(@json)
+          %w[out from].each do |name|
+            next unless @options[name] && File.expand_path(@options[name]) == File.expand_path(@json)
 
-            raise UsageError, "--json #{@json} would replace the file of #{option}: name another one"
+            raise UsageError, "--json #{@json} would replace the file of --#{name}: name another one"
           end
         end
-
-        def nothing = "there is nothing to fetch: give URLs, --from FILE, or a list of them on standard input"
       end
     end
   end

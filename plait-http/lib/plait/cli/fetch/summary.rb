@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "json"
+require "plait/values/deadline"
 require "plait/cli/command"
+require "plait/cli/progress_bar"
 
 module Plait
   module CLI
@@ -24,7 +26,7 @@ module Plait
         end
 
         def add(seconds)
-          @counts[bucket(seconds)] += 1
+          @counts[(Math.log2([seconds / SHORTEST, 1.0].max) * STEPS).floor] += 1
           @count += 1
           @max = seconds if @max.nil? || seconds > @max
         end
@@ -36,28 +38,16 @@ module Plait
 
           left = [(share * @count).ceil, 1].max
           index, = @counts.sort.find { |_, count| (left -= count) <= 0 }
-          [ceiling(index), @max].min
+          [SHORTEST * (2**((index + 1.0) / STEPS)), @max].min
         end
-
-        private
-
-        def bucket(seconds) = (Math.log2([seconds / SHORTEST, 1.0].max) * STEPS).floor
-
-        def ceiling(index) = SHORTEST * (2**((index + 1.0) / STEPS))
       end
 
       # The results of a run, in numbers.
       class Tally
-        # @return [Integer] lines with a success, and with a failure
-        attr_reader :ok, :failed
-        # @return [Integer] bytes of bodies
-        attr_reader :bytes
-        # @return [Integer] requests made again
-        attr_reader :again
-        # @return [Hash{Integer => Integer}] answers by status
-        attr_reader :statuses
-        # @return [Hash{String => Integer}] failures by kind
-        attr_reader :errors
+        # @return [Integer] lines with a success, lines with a failure, bytes of bodies, requests made again
+        attr_reader :ok, :failed, :bytes, :again
+        # @return [Hash] answers by status, failures by kind
+        attr_reader :statuses, :errors
         # @return [Histogram] from the beginning of a request to the end of its answer
         attr_reader :latency
 
@@ -69,7 +59,8 @@ module Plait
         end
 
         def add(result)
-          result.ok? ? @ok += 1 : fail_with(result.kind)
+          result.ok? ? @ok += 1 : @failed += 1
+          @errors[result.kind] += 1 unless result.ok?
           @bytes += result.bytes
           @again += [result.attempts - 1, 0].max
           return unless result.status
@@ -77,14 +68,69 @@ module Plait
           @statuses[result.status] += 1
           @latency.add(result.seconds)
         end
+      end
 
-        def total = @ok + @failed
+      # The state of a run, for people: a bar on a terminal, else a line now and then. Two threads use it.
+      class Display
+        # Seconds between two redraws.
+        REFRESH = 0.1
+        # Seconds before the first line where nothing can be redrawn: a short run needs none.
+        FIRST_LINE = 2.0
+        # Seconds over which the rate is taken: more of them smooth it.
+        SPAN = 10.0
+
+        # @param silent [Boolean] show nothing, since records go to the same screen
+        def initialize(terminal, source, book, tally, silent: false)
+          @terminal = terminal
+          @source = source
+          @book = book
+          @tally = tally
+          @display = terminal.interactive? ? ProgressBar.new(terminal) : ProgressLines.new(terminal, of: "URLs")
+          @lock = Mutex.new
+          @samples = [[Deadline.now, book.size]]
+          first = terminal.interactive? ? REFRESH : FIRST_LINE
+          @due = silent ? Float::INFINITY : Deadline.now + first
+        end
+
+        def refresh
+          now = Deadline.now
+          return if now < @due
+
+          @lock.synchronize do
+            @due = now + REFRESH
+            @samples << [now, @book.size]
+            @samples.shift while @samples.size > 2 && @samples[1][0] < now - SPAN
+            @display.show(done: @book.size, total: total, left: left, what: what)
+          end
+        end
+
+        # Clears the line for the block, which prints something.
+        def aside
+          @lock.synchronize do
+            @display.clear
+            yield
+          end
+        end
+
+        def stop = @lock.synchronize { @display.clear }
+
+        # @return [Float] lines in a second, of late
+        def rate
+          (began, first), (now, last) = @samples.values_at(0, -1)
+          now > began ? (last - first) / (now - began) : 0.0
+        end
 
         private
 
-        def fail_with(kind)
-          @failed += 1
-          @errors[kind] += 1
+        # The length of a pipe is unknown: the lines read until now stand for it.
+        def total = [@source.total || @source.taken, @book.size, 1].max
+
+        def left = @source.total && rate.positive? ? (total - @book.size) / rate : nil
+
+        def what
+          errors = @tally.failed
+          text = "#{format(rate < 10 ? "%.1f" : "%.0f", rate)}/s, #{errors} #{errors == 1 ? "error" : "errors"}"
+          @source.total ? text : "#{text}, more may come"
         end
       end
 
@@ -93,8 +139,6 @@ module Plait
         PERCENTILES = { "p50" => 0.5, "p90" => 0.9, "p99" => 0.99 }.freeze
         SCHEMA = 1
 
-        # @param tally [Tally] of this run
-        # @param seconds [Float] that it took
         def initialize(tally, book, seconds, interrupted:)
           @tally = tally
           @book = book
@@ -102,16 +146,15 @@ module Plait
           @interrupted = interrupted
         end
 
-        # @return [Array<String>]
         def lines = [totals, latency, errors, *before].compact
 
         # @return [String] JSON and a line break
         def to_json(*)
-          "#{JSON.generate(schema: SCHEMA, ok: @tally.ok, failed: @tally.failed, before: before_counts,
-                           retries: @tally.again, bytes: @tally.bytes,
-                           seconds: @seconds.round(3), per_second: rate.round(1), latency_seconds: percentiles,
-                           statuses: sorted(@tally.statuses), errors: sorted(@tally.errors),
-                           interrupted: @interrupted)}\n"
+          before = { ok: @book.before - @book.before_failed, failed: @book.before_failed }
+          "#{JSON.generate(schema: SCHEMA, ok: @tally.ok, failed: @tally.failed, before: before, retries: @tally.again,
+                           bytes: @tally.bytes, seconds: @seconds.round(3), per_second: rate.round(1),
+                           latency_seconds: percentiles, statuses: sorted(@tally.statuses),
+                           errors: sorted(@tally.errors), interrupted: @interrupted)}\n"
         end
 
         private
@@ -127,9 +170,7 @@ module Plait
         end
 
         def errors
-          return if @tally.errors.empty?
-
-          "errors: #{sorted(@tally.errors).map { |kind, count| "#{kind} #{number(count)}" }.join(", ")}"
+          "errors: #{sorted(@tally.errors).map { |kind, count| "#{kind} #{number(count)}" }.join(", ")}" if @tally.errors.any?
         end
 
         def before
@@ -137,8 +178,6 @@ module Plait
 
           "#{number(@book.before)} were finished before this run, #{number(@book.before_failed)} of them failed"
         end
-
-        def before_counts = { ok: @book.before - @book.before_failed, failed: @book.before_failed }
 
         # @return [Hash{String => Float}, nil] seconds; nil without an answer
         def percentiles
@@ -152,7 +191,7 @@ module Plait
         # The most frequent first.
         def sorted(counts) = counts.sort_by { |key, count| [-count, key.to_s] }.to_h
 
-        def rate = @seconds.positive? ? @tally.total / @seconds : 0.0
+        def rate = @seconds.positive? ? (@tally.ok + @tally.failed) / @seconds : 0.0
 
         def number(count) = count.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
 
