@@ -32,7 +32,6 @@ module Plait
     end
 
     # Looks whether a file can come to be there, before there is anything to write.
-    # @param path [String]
     # @raise [WriteError]
     def check(path)
       raise Errno::EISDIR if File.directory?(path)

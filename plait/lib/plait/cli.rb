@@ -15,7 +15,6 @@ module Plait
 
     # Runs one command. An error becomes one sentence on standard error and an exit status.
     # @param argv [Array<String>]
-    # @param terminal [Terminal]
     # @return [Integer] an {ExitStatus}
     def self.start(argv, terminal: Terminal.new)
       take_names_for_utf8

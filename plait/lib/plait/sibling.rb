@@ -17,7 +17,6 @@ module Plait
 
     class << self
       # @param file [String] a key of the table
-      # @return [void]
       # @raise [UnsupportedError] where the gem is missing, or is of another version than this one
       def load(file)
         feature = "plait/#{file}"

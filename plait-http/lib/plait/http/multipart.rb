@@ -109,7 +109,6 @@ module Plait
       end
 
       # @yieldparam piece [String] binary, of 64 KiB at most
-      # @return [void]
       # @raise (see Upload::Reader#each)
       def each(&block)
         pending = String.new(encoding: Encoding::BINARY)

@@ -59,11 +59,9 @@ module Plait
         freeze
       end
 
-      # @param response [Response]
       # @return [Boolean] whether it sends us elsewhere, and we go
       def follow?(response) = @limit.positive? && STATUSES.include?(response.status) && !response["location"].nil?
 
-      # @param request [Request]
       # @param response [Response] to it, one that {follow?} is true of
       # @param hops [Integer] made so far
       # @param body [Upload, nil] of the request

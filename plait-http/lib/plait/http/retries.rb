@@ -45,7 +45,6 @@ module Plait
         repeatable || (error.respond_to?(:retry_safe?) && error.retry_safe?)
       end
 
-      # @param response [Response]
       # @param attempts [Integer] made so far
       # @return [Float, nil] seconds until the next one; nil: the response is final
       def pause_after(response, attempts)

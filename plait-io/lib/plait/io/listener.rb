@@ -128,7 +128,6 @@ module Plait
         end
       end
 
-      # @param deadline [Deadline, nil]
       # @return [Socket, nil] nil when the listener was stopped or closed
       # @raise [ReadTimeout]
       def accept(deadline: nil)

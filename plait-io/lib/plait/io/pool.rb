@@ -134,15 +134,12 @@ module Plait
       def reused?(connection) = locked { @state.reused?(connection) }
 
       # Closes connections that were idle for too long.
-      # @return [void]
       def sweep = change { @state.expired }
 
       # Closes idle connections.
-      # @return [void]
       def clear = change { @state.clear }
 
       # Closes idle connections, and busy ones when they come back. A waiting checkout gets a {UsageError}.
-      # @return [void]
       def close = change { @state.close }
 
       # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,

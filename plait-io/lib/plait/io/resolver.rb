@@ -23,7 +23,6 @@ module Plait
 
       # @param host [String] a name or an address
       # @param port [Integer]
-      # @param deadline [Deadline, nil]
       # @return [Array<Addrinfo>] at least one, in the order in which RFC 6724 tries them
       # @raise [ResolveError] when it has none
       # @raise [ConnectTimeout] of phase :resolve
@@ -108,7 +107,6 @@ module Plait
         @freed = ConditionVariable.new
 
         class << self
-          # @param deadline [Deadline, nil]
           # @return [Lookup, nil] the one under way, or a new one; nil when there was no thread for it by then
           def join(host, port, deadline = nil)
             key = [Native.fork_generation, host, port]
@@ -152,7 +150,6 @@ module Plait
           @thread.report_on_exception = false
         end
 
-        # @param deadline [Deadline, nil]
         # @return [Array<Addrinfo>, nil] nil when it is not over by then
         # @raise [SocketError]
         def wait(deadline)

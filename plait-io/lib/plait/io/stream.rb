@@ -29,7 +29,6 @@ module Plait
       private_constant :NEVER, :BREAKS
 
       # @param io [Socket, TLS::Socket] connected
-      # @param endpoint [Endpoint, nil]
       # @return [Stream] of the class that fits
       def self.over(io, endpoint: nil)
         io.respond_to?(:stream) ? io.stream(endpoint: endpoint) : new(io, endpoint: endpoint)
@@ -58,7 +57,6 @@ module Plait
       # @!group Reading
 
       # Receives what is there into the {#buffer}, and waits when nothing is. Nothing is lost when it is interrupted.
-      # @param deadline [Deadline, nil]
       # @return [Integer, nil] bytes added, nil at the end of the input
       # @raise [ReadTimeout]
       # @raise [ConnectionClosed] when the connection was reset, or closed on this side
@@ -83,7 +81,6 @@ module Plait
       # Reads what is there, and waits when nothing is.
       # @param max [Integer] bytes at most
       # @param into [String, nil] is overwritten, so that no new String is needed
-      # @param deadline [Deadline, nil]
       # @return [String, nil] binary; nil at the end of the input
       # @raise [ReadTimeout]
       # @raise [ConnectionClosed]
@@ -109,7 +106,6 @@ module Plait
       end
 
       # Waits until there is something to read, or the end of the input.
-      # @param deadline [Deadline, nil]
       # @return [true]
       # @raise [ReadTimeout]
       # @raise [ConnectionClosed] when it was closed on this side

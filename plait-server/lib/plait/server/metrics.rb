@@ -24,7 +24,6 @@ module Plait
         [200, { "content-type" => Protocols::Prometheus::CONTENT_TYPE }, [text]]
       end
 
-      # @return [String]
       def text = Exposition.new(@report.call, @kernel.figures).text
 
       # The metrics of a server, by name.
@@ -121,7 +120,6 @@ module Plait
         # In /proc/net/netstat => what it is called here.
         NAMES = { "ListenOverflows" => :overflows, "ListenDrops" => :drops }.freeze
 
-        # @param path [String]
         def initialize(path = "/proc/net/netstat")
           @path = path
         end

@@ -8,7 +8,6 @@ module Plait
     # Opens the file of a body. Where its path is not in the kernel's memory that waits for the disk: in a fiber a thread of the
     # pool does it then, so that the loop goes on.
     class OpenFile
-      # @param path [String]
       # @return [File, nil] nil: what is there is no file (it has no length either, and opening it may block), or
       #   there is nothing
       # @raise [SystemCallError] when it can't be opened

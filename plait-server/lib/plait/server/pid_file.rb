@@ -8,7 +8,6 @@ module Plait
     # A file with the number of a process, which keeps it locked while it runs: so that no program takes a number that was left
     # behind for that of a server.
     class PidFile
-      # @param path [String]
       # @return [Integer, nil] the process that has it; nil when none has
       # @raise [UsageError] when it can't be read
       def self.holder(path)
@@ -23,7 +22,6 @@ module Plait
         raise UsageError, "the PID file #{path} can't be read: #{SystemReason.of(e)}"
       end
 
-      # @param path [String]
       # @raise [UsageError] when another process has it, or it can't be written
       def initialize(path)
         @path = File.expand_path(path) # an app may go elsewhere

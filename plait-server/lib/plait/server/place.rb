@@ -29,7 +29,6 @@ module Plait
       # What a place may begin with; tls as other parts of the gem have it.
       SCHEMES = %w[tcp unix ssl tls].freeze
 
-      # @param text [String]
       # @raise [UsageError]
       def initialize(text)
         @text = text

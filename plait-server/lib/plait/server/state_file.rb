@@ -31,7 +31,6 @@ module Plait
       # What is in each of them.
       NAMES = %w[pid began version phase since on endpoints].freeze
 
-      # @param path [String]
       # @return [Hash{String => Object}, nil] what the server says that writes there; nil when none does: what it has left
       #   behind is nothing any more
       # @raise [UsageError] when it can't be read
@@ -44,7 +43,6 @@ module Plait
         raise UsageError, "the status file #{path} can't be read: #{SystemReason.of(e)}"
       end
 
-      # @param path [String]
       # @raise [UsageError] when another server writes there
       def initialize(path)
         @path = File.expand_path(path) # an app may go elsewhere

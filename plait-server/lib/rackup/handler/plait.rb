@@ -36,7 +36,6 @@ module Rackup
         # @param app [#call]
         # @param options [Hash] :Host, :Port, and {valid_options}; config/plait.rb may name others
         # @yieldparam server [::Plait::Server] before it begins
-        # @return [void]
         # @raise [::Plait::UsageError, ::Plait::ListenError]
         # @raise [SystemExit] instead, in the command rackup
         def run(app, **options, &block)
@@ -48,7 +47,6 @@ module Rackup
         end
 
         # Ends it; the second time at once. For Rackup, at Ctrl-C.
-        # @return [void]
         def shutdown
           @server&.stop(within: @ended ? 0 : @drain)
           @ended = true

@@ -21,7 +21,6 @@ module Plait
       module_function
 
       # @param option [String] as typed, "--rounds", for the message
-      # @param text [String]
       # @return [Integer] from 1 to {MOST}
       # @raise [UsageError]
       def count(option, text)

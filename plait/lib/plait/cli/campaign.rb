@@ -18,7 +18,6 @@ module Plait
       # Rounds, where neither the command line nor a suite names a number.
       ROUNDS = 3
 
-      # @param terminal [Terminal]
       # @param options [Hash] by option name, as Strings
       # @param mechanisms [Array<Symbol>] that --on may name
       # @param remedy [String, nil] what to do where the results differ

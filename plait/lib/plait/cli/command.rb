@@ -34,7 +34,6 @@ module Plait
       # @return [Hash{Symbol => Object}] usage, about, options and examples
       def self.manual(_topic = nil) = { usage: self::USAGE, about: self::ABOUT, options: self::OPTIONS, examples: self::EXAMPLES }
 
-      # @param terminal [Terminal]
       # @param words [Array<String>] the words that are no options
       # @param options [Hash] by option name
       def initialize(terminal, words, options)

@@ -94,7 +94,6 @@ module Plait
         def complaints = PARTS.broken.map { |name, error| complaint(name, error) }
 
         # @param argv [Array<String>] a command, its words and its options; no command is help
-        # @param terminal [Terminal]
         # @return [Integer] an exit status
         # @raise [UsageError]
         def start(argv, terminal)

@@ -72,7 +72,6 @@ module Plait
       end
 
       # Writes it to standard error.
-      # @param terminal [Terminal]
       # @return [Integer] the exit status
       def tell(terminal)
         return status if @error.is_a?(Terminal::Closed) # no reader is left

@@ -11,7 +11,6 @@ module Plait
     class Outputs
       STANDARD_OUTPUT = "-"
 
-      # @param terminal [Terminal]
       # @param json [String, nil] a path, "-" for standard output, nil for none
       # @param csv [String, nil] likewise
       # @param html [String, nil] a path, nil for none

@@ -7,7 +7,6 @@ module Plait
   module CLI
     # Follows the sessions of an experiment and says how far it is: a bar on a terminal, else a line now and then.
     class Progress
-      # @param terminal [Terminal]
       # @param plan [Array<Integer>] steps of each session, in their order
       # @param rounds [Integer] for the words
       # @param budget [Numeric, nil] seconds after which no further round begins
@@ -28,7 +27,6 @@ module Plait
       def total = @plan.sum
 
       # One of the hashes of {Lab::Progress}.
-      # @return [void]
       def call(event)
         @title = event[:workload].name if event[:workload]
         @plan[@session] = event[:total]
@@ -43,7 +41,6 @@ module Plait
         yield
       end
 
-      # @return [void]
       def stop = @display.clear
 
       private

@@ -30,12 +30,10 @@ module Plait
       NARROW = 60
       private_constant :FORMAT, :BAR, :NARROW
 
-      # @param terminal [Terminal]
       def initialize(terminal)
         @terminal = terminal
       end
 
-      # @return [void]
       def show(done:, total:, left:, what:, **)
         return if @terminal.quiet
 
@@ -44,7 +42,6 @@ module Plait
         @bar.advance(done - @bar.current, left: left_text(left), what: fit(what.to_s, done, total, left))
       end
 
-      # @return [void]
       def clear
         return unless @bar && !@bar.done?
 
@@ -78,7 +75,6 @@ module Plait
       INTERVAL = 10
       private_constant :INTERVAL
 
-      # @param terminal [Terminal]
       # @param of [String] what is counted, in the plural
       # @param interval [Numeric] seconds
       def initialize(terminal, of: "steps", interval: INTERVAL)
@@ -88,7 +84,6 @@ module Plait
       end
 
       # @param fresh [Boolean] a session begins
-      # @return [void]
       def show(done:, total:, left:, what:, fresh: false)
         return unless what && (fresh || @last.nil? || Deadline.now - @last >= @interval)
 
@@ -96,7 +91,6 @@ module Plait
         @terminal.note("plait: #{done} of #{total} #{@of}, #{what}#{", #{TimeLeft.words(left)}" if left}")
       end
 
-      # @return [void]
       def clear = nil
     end
   end

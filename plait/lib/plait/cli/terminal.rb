@@ -44,7 +44,6 @@ module Plait
 
       # From now on standard output is for a program: what people read goes to standard error, and so does what a
       # measured body prints, here or in a child process.
-      # @return [void]
       def reserve_output
         @reserved = true
         return unless @out.equal?($stdout)
@@ -62,7 +61,6 @@ module Plait
       def say(*lines) = write(readable, "#{lines.join("\n")}\n")
 
       # Prints data for a program to standard output, as it is.
-      # @param text [String]
       # @raise [Closed, Unwritable]
       def data(text) = emit(@out, text)
 
@@ -78,7 +76,6 @@ module Plait
         nil # no reader is left
       end
 
-      # @param text [String]
       # @param styles [Array<Symbol>] keys of {STYLES}
       # @param to [IO] the stream the text is for
       # @return [String] the text, coloured where that stream shows colours
@@ -101,10 +98,8 @@ module Plait
       # @return [Boolean] progress can be drawn and redrawn in place
       def interactive? = shown?(@err) && @env["TERM"] != "dumb"
 
-      # @return [Boolean]
       def unicode? = Encoding.find("locale") == Encoding::UTF_8
 
-      # @param text [String]
       # @return [String] the same in the characters this terminal has
       def encode(text)
         return text if unicode? || text.ascii_only?

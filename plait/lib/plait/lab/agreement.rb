@@ -92,7 +92,6 @@ module Plait
     # - `index` of the first item that differs, nil when only the whole does
     # - `expected`, `found` the beginning of both results there
     Mismatch = Struct.new(:group, :reference, :differing, :index, :expected, :found, keyword_init: true) do
-      # @return [String]
       def to_s
         "#{differing.join(", ")} gave other results than #{reference}#{place}"
       end

@@ -72,7 +72,6 @@ module Plait
       ELSEWHERE = "counted in the process that hands out the work; what its workers allocate is not counted"
       private_constant :ITEMS, :OBJECTS_OF_ONE, :RACTORS, :ELSEWHERE
 
-      # @param cell [Cell]
       # @param measurement [Measurement] of a timed trial of the cell: says how many items are few enough
       # @param warmup [Integer]
       # @param bound [Numeric] seconds

@@ -84,7 +84,6 @@ module Plait
           # @return [Integer, nil] bytes, since {forget_peak}
           def peak = read("VmHWM")
 
-          # @return [void]
           def forget_peak
             File.write(CLEAR, "5")
           rescue SystemCallError
@@ -129,14 +128,12 @@ module Plait
         # Looks: with fewer, most peaks between two looks are missed; raising it leaves out more short runs.
         ENOUGH = 3
 
-        # @return [Boolean]
         def self.supported? = File.readable?("/proc/self/smaps_rollup")
 
         # @return [Integer] how often it was looked at
         attr_reader :samples
 
         # @param pid [Integer] of the trial's process
-        # @return [void]
         def start(pid)
           @pid = pid
           @samples = 0
@@ -145,7 +142,6 @@ module Plait
         end
 
         # Looks, if it is time to.
-        # @return [void]
         def sample
           return if Deadline.now < @due
 

@@ -147,7 +147,6 @@ module Plait
 
       module_function
 
-      # @param report [Report]
       # @return [Array<Plot>] the plots that have figures; none of a group whose results differ
       def of(report)
         rows = report.rows.select { |row| row.measured? && report.agreed?(row.group) }

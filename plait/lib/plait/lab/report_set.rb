@@ -16,7 +16,6 @@ module Plait
       ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
       private_constant :STATISTICS, :PERCENTILES, :ALLOCATIONS
 
-      # @param row [Row]
       # @param report [Report] whose row it is
       def initialize(row, report)
         @row = row
@@ -88,7 +87,6 @@ module Plait
       # @return [Hash] plain values only
       def to_h = { schema: SCHEMA, reports: @reports.map(&:to_h) }
 
-      # @return [String]
       def to_json(*) = JSON.pretty_generate(to_h)
 
       # @return [String] a heading and one line for each row, times in seconds

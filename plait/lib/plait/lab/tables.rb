@@ -16,7 +16,6 @@ module Plait
       # Rows: up to this number a note names them one by one; raising it makes longer notes.
       FEW = 3
 
-      # @param report [Report]
       def initialize(report)
         @report = report
       end

@@ -11,7 +11,6 @@ module Plait
       LEAST = ["n", "items counted", "GC runs", "retained strings", "retained objects", "retained bytes",
                "strings", "objects", "90 %", *Tables::PEAKS.values, "min – max", "CPU"].freeze
 
-      # @param report [Report]
       # @param width [Integer, nil] columns of the terminal; nil: tables as wide as needed
       # @param environment [Boolean] whether the first line tells where it was measured
       # @param paint [#call] gives a text in styles: (text, *styles) => String
@@ -27,7 +26,6 @@ module Plait
         [*(environment if @environment), "", *heading, *differences, *tables, *conclusion]
       end
 
-      # @return [String]
       def to_s = lines.join("\n")
 
       private

@@ -16,7 +16,6 @@ module Plait
       NO_PEAK = { peak: nil, peak_source: nil }.freeze
       private_constant :METERS, :NO_PEAK
 
-      # @param cell [Cell]
       # @param warmup [Integer] passes before the one that counts
       # @param bound [Numeric] seconds after which it counts as hung
       def initialize(cell, warmup: 1, bound: 120.0)

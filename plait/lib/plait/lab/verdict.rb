@@ -17,7 +17,6 @@ module Plait
       BUSY = 0.1
       private_constant :MOSTLY_WAITING, :MOSTLY_COMPUTING, :ONE_THREAD, :BUSY
 
-      # @param report [Report]
       def initialize(report)
         @report = report
       end

@@ -6,7 +6,6 @@ module Plait
   module Mechanisms
     # A mechanism, as the coordinator sees it. One object each, without state: the state of a run is in its executor.
     class Mechanism
-      # @return [Symbol]
       def name = self.class.name[/\w+\z/].downcase.to_sym
 
       # @return [Integer] items in flight when the caller names no limit
@@ -27,7 +26,6 @@ module Plait
         raise UsageError, "limit: #{limit.inspect} names two limits, which is for pairs such as [:processes, :threads]"
       end
 
-      # @param attempt [Attempt]
       # @param limit [Integer] items in flight at most
       # @return [Executor]
       def executor(attempt, limit:) = raise(NotImplementedError, "#{self.class}#executor")
@@ -61,11 +59,9 @@ module Plait
       # @return [Boolean] whether another item may be submitted now
       def room? = raise(NotImplementedError)
 
-      # @return [void]
       def submit(index, item) = raise(NotImplementedError)
 
       # Runs submitted items for a moment, without waiting, where the calling thread has to run them.
-      # @return [void]
       def turn; end
 
       # @param source [#each_entry]
@@ -83,7 +79,6 @@ module Plait
       def take = raise(NotImplementedError)
 
       # Waits for fibers that bodies have left behind; called once all items are over, and none was cancelled.
-      # @param deadline [Deadline, nil]
       # @return [Boolean] false when the deadline has passed meanwhile
       def await_rest(_deadline) = true
 
@@ -97,7 +92,6 @@ module Plait
       def remains = nil
 
       # Frees everything, and cancels fibers that bodies have left behind; called last, once, however the run ended.
-      # @return [void]
       def close; end
     end
   end

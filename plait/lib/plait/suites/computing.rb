@@ -91,7 +91,6 @@ module Plait
         ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }.freeze
         ANSWER = "measured "
 
-        # @param jruby [JRuby]
         # @param call [String] Ruby that gives the row's cell, on JRuby
         def initialize(jruby, call)
           @jruby = jruby

@@ -221,7 +221,6 @@ module Plait
       # @yieldparam row [#uri, #path, #verify] what to ask, and whether the answer is right
       # @yieldparam limit [Integer] requests in flight at once
       # @yieldreturn [#to_proc] a body
-      # @return [void]
       def self.register(name, &body) = WAYS << Way.new(name: name, mechanisms: MECHANISMS, body: body)
 
       private

@@ -32,7 +32,6 @@ module Plait
             # @return [Boolean] whether fibers lose nothing by it
             def good? = ratio <= RATIO && stall <= STALL
 
-            # @return [String]
             def to_s
               format("%s; the project measured %.2f × threads, others wait %.1f ms at most", WAYS.fetch(way), ratio, stall)
             end

@@ -47,7 +47,6 @@ module Plait
 
         def title = self.class::TITLE
 
-        # @return [String]
         def url(way) = @url || format(self.class::URL, way: way, host: HOST, port: @port)
 
         # @return [String, nil] what stands in a FROM and takes its time, once

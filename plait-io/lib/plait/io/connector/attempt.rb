@@ -16,7 +16,6 @@ module Plait
       class Race
         # @param addresses [Array<Addrinfo>] in the order of preference
         # @param stagger [Numeric] seconds
-        # @param deadline [Deadline, nil]
         def initialize(endpoint, addresses, options, stagger, deadline)
           @endpoint = endpoint
           @waiting = interleave(addresses)
@@ -119,7 +118,6 @@ module Plait
         def proceed = @socket.connect_nonblock(@sockaddr, exception: false) == 0
 
         # Starts, and waits for the end.
-        # @param deadline [Deadline, nil]
         # @return [Boolean] whether it is connected, and the deadline has not passed
         # @raise [SystemCallError]
         def connect(deadline)

@@ -91,7 +91,6 @@ module Plait
       # The file of a UNIX socket that this process has made, and that only this process removes: its forks share the
       # socket, and another process may have put its own file there since.
       class SocketFile
-        # @param path [String]
         def initialize(path)
           @path = path
           @generation = Native.fork_generation

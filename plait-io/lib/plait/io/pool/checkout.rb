@@ -27,7 +27,6 @@ module Plait
         # @return [Boolean] whether it has a place, and no connection yet
         def place? = @state == :place
 
-        # @return [Boolean]
         def queued? = @state == :queued
 
         # @return [Boolean] whether the pool was closed
@@ -97,10 +96,8 @@ module Plait
           @places = 0
         end
 
-        # @return [Boolean]
         def room? = @places < @size
 
-        # @return [Boolean]
         def unused? = @places.zero? && @waiting.empty?
 
         def queue(checkout)

@@ -56,7 +56,6 @@ module Plait
 
         # @param socket [::Socket] connected; closed when the handshake fails
         # @param endpoint [Endpoint] that the certificate must name
-        # @param deadline [Deadline, nil]
         # @return [Socket]
         # @raise [CertificateError, TLSError, ConnectTimeout]
         def handshake(socket, endpoint, deadline: nil)

@@ -43,7 +43,6 @@ module Plait
 
         # @param socket [::Socket] accepted; closed when the handshake fails
         # @param endpoint [Endpoint, nil] for messages
-        # @param deadline [Deadline, nil]
         # @return [Socket]
         # @raise [TLSError, ConnectTimeout]
         def handshake(socket, endpoint = nil, deadline: nil)

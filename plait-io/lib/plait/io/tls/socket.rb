@@ -75,7 +75,6 @@ module Plait
         module_function
 
         # @param step [Symbol] :connect_nonblock or :accept_nonblock
-        # @param deadline [Deadline, nil]
         # @return [Socket]
         # @raise [ConnectTimeout]
         # @raise [OpenSSL::SSL::SSLError, SystemCallError]

@@ -50,7 +50,6 @@ module Plait
           def to_a = at_once { @file.pread(@count * SIZE, 0) }.unpack(FORMAT)
 
           # In this process.
-          # @return [void]
           def close = @file.close
 
           private
@@ -65,7 +64,6 @@ module Plait
 
         # The server in one worker: a {Shift}. A stop, and statistics, are for all workers.
         class Member
-          # @param life [Io::Workers::Life]
           def initialize(life)
             @life = life
           end

@@ -92,7 +92,6 @@ module Plait
           discard(slot)
         end
 
-        # @param stream [Stream, nil]
         def granted(stream)
           return @look = true unless stream
 

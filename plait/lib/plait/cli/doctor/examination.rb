@@ -19,7 +19,6 @@ module Plait
         private_constant :MARKS, :NARROWEST
 
         # @param checks [Array<Check>]
-        # @param terminal [Terminal]
         def initialize(checks, terminal)
           @checks = checks
           @terminal = terminal
@@ -74,7 +73,6 @@ module Plait
         # @return [Boolean] whether something holds back
         def limited? = checks.any? { |check| check.status == :limited }
 
-        # @param terminal [Terminal]
         # @return [Array<String>] for people
         def lines(terminal) = Sheet.new(checks, terminal).lines
 

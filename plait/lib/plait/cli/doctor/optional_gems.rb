@@ -92,7 +92,6 @@ module Plait
           "chromium" => %w[chromium chromium-browser google-chrome]
         }.freeze
 
-        # @param programs [Programs]
         def initialize(programs: Programs.new, root: "/")
           super(root: root)
           @programs = programs
@@ -117,7 +116,6 @@ module Plait
         JAVA = "default-jre-headless"
         private_constant :JARS, :INSTALL_JARS, :JAVA
 
-        # @param programs [Programs]
         # @param jars [String, nil] version of the gem
         def initialize(programs: Programs.new, jars: Suites::JRuby.jars_version, root: "/")
           super(root: root)

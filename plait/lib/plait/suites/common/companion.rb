@@ -97,7 +97,6 @@ module Plait
       end
 
       # Ends the process and waits for it. Does nothing the second time, nor in a fork of the process that started it.
-      # @return [void]
       def stop
         return if @process.closed? || @owner != Process.pid
 

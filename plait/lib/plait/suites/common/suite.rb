@@ -33,7 +33,6 @@ module Plait
       # @return [Hash{String => String}]
       def examples = self.class::EXAMPLES
 
-      # @return [Boolean]
       def apart? = self.class::APART
 
       # @return [String] as the command line calls it

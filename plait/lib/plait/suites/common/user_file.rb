@@ -22,7 +22,6 @@ module Plait
     class UserFile
       MECHANISMS = %i[sequence threads fibers hybrid processes ractors].freeze
 
-      # @param path [String]
       # @param on [Array<Symbol, Array<Symbol>>, nil] instead of the file's own
       # @param limits [Array<Integer>, nil] instead of the file's own
       # @return [Lab::Workload]

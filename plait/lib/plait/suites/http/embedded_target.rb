@@ -35,13 +35,11 @@ module Plait
           check
         end
 
-        # @return [Boolean]
         def embedded? = false
 
         # @return [Array<Integer>] limits worth looking at
         def limits(requests) = [[POLITE_LIMIT, requests].min]
 
-        # @return [Boolean]
         def patient?(_requests) = true
 
         # @return [String]
@@ -56,7 +54,6 @@ module Plait
         # @return [URI::HTTP]
         def uri(_id) = @uri
 
-        # @return [String]
         def path(_id) = @uri.request_uri
 
         # @raise [UnreachableOrigin] when it no longer answers with a success, or breaks off

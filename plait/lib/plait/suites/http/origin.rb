@@ -59,7 +59,6 @@ module Plait
       # @return [Integer]
       attr_reader :port
 
-      # @param companion [Companion]
       # @see .start
       def initialize(companion, port)
         @companion = companion
@@ -78,7 +77,6 @@ module Plait
       def stats = JSON.parse(Net::HTTP.get(uri("/stats")), symbolize_names: true)
 
       # Ends the process and waits for it. Does nothing the second time, nor in a fork of the process that started it.
-      # @return [void]
       def stop = @companion.stop
     end
   end

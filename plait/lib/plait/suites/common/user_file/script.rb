@@ -11,7 +11,6 @@ module Plait
       # The modules of the files that were read, each under the name of its file: what a file defines needs a name, for
       # Marshal to carry it between processes, and for messages. A file may have the name of a class: ::File.
       module Files
-        # @param path [String]
         # @param script [Module]
         # @return [Module] the same; it has the name of one that was read before from a file of that name
         def self.add(path, script)
@@ -38,7 +37,6 @@ module Plait
         EXAMPLES = { items: "items { (1..50).to_a }", body: "body { |item| work(item) }" }.freeze
 
         class << self
-          # @param path [String]
           # @return [Script]
           # @raise [UsageError]
           def load(path)
@@ -134,7 +132,6 @@ module Plait
           end
         end
 
-        # @param text [String]
         def title(text) = @heading = text.to_s
 
         # @param plural [String] what an item is, in the plural
