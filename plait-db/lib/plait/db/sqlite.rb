@@ -204,7 +204,6 @@ module Plait
       module Values
         module_function
 
-        # @param value [Object]
         # @return [Integer, Float, String, nil]
         # @raise [UsageError]
         def for(value)

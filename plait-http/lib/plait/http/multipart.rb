@@ -22,7 +22,6 @@ module Plait
         private_constant :ESCAPES, :FILE, :CONTROL
 
         class << self
-          # @param value [Object]
           # @return [Part]
           # @raise [UsageError]
           def for(value)

@@ -36,7 +36,6 @@ module Plait
         freeze
       end
 
-      # @param error [Exception]
       # @param repeatable [Boolean] whether the request may be sent again though it was perhaps acted on
       # @return [Boolean] whether another attempt could help and can't hurt
       def worth?(error, repeatable)

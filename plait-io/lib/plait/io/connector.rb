@@ -19,7 +19,6 @@ module Plait
       # Seconds between two attempts (RFC 8305 §5).
       STAGGER = 0.25
 
-      # @return [Resolver]
       attr_reader :resolver
       # @return [TLS::Client, nil]
       attr_reader :tls
@@ -50,7 +49,6 @@ module Plait
       end
 
       # As {connect}.
-      # @return [Stream]
       def stream(endpoint, deadline: nil, phases: Phases.new)
         done = Stream.over(connect(endpoint, deadline: deadline, phases: phases), endpoint: endpoint)
       ensure

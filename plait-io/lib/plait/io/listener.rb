@@ -53,7 +53,6 @@ module Plait
 
         # The sockets that a service manager has opened for us (sd_listen_fds(3)). The variables that tell of them are
         # removed, so that our children don't take theirs for ours.
-        # @param env [ENV, Hash]
         # @return [Array<Listener>]
         # @raise [ListenError] for what is no listening socket
         def from_environment(env = ENV, tls: nil)
@@ -141,7 +140,6 @@ module Plait
 
       # @param socket [Socket] accepted here
       # @param deadline [Deadline, nil] for the handshake, where TLS is spoken
-      # @return [Stream]
       # @raise [TLSError, ConnectTimeout] the socket is then closed
       def stream(socket, deadline: nil)
         peer = peer_of(socket)

@@ -186,7 +186,6 @@ module Plait
           @ready = []
         end
 
-        # @return [Integer]
         def size = @entries.size
 
         # @param io [IO] of which nothing else is known from now on

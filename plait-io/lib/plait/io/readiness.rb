@@ -12,7 +12,6 @@ module Plait
 
       module_function
 
-      # @param ios [Array<IO>]
       # @param seconds [Numeric, nil] nil: without a limit
       # @return [Array<IO>] the readable ones, empty after that time
       def readable(ios, seconds) = await(ios, :wait_readable, seconds) { |time| select(ios, nil, time)&.first }

@@ -22,7 +22,6 @@ module Plait
       end
 
       # @param host [String] a name or an address
-      # @param port [Integer]
       # @return [Array<Addrinfo>] at least one, in the order in which RFC 6724 tries them
       # @raise [ResolveError] when it has none
       # @raise [ConnectTimeout] of phase :resolve

@@ -17,7 +17,6 @@ module Plait
       # Seconds that they have to report.
       PATIENCE = 5
 
-      # @param count [Integer]
       # @param stop_signal [Io::StopSignal] ends all
       # @param uplink [Link, nil] of this process, if it is itself a worker: its forks must not keep it open
       # @yieldparam life [Life] in each worker: its work, until its stop signal is set

@@ -12,17 +12,14 @@ module Plait
         @lines = []
       end
 
-      # @param help [String]
       # @param value [Numeric]
       def counter(name, help, value) = family(name, "counter", help, { {} => value })
 
-      # @param help [String]
       # @param value [Numeric]
       def gauge(name, help, value) = family(name, "gauge", help, { {} => value })
 
       # Figures of one name, which labels distinguish. Without rows it writes nothing.
       # @param type [String] counter or gauge
-      # @param help [String]
       # @param rows [Hash{Hash => Numeric}] labels => value
       def family(name, type, help, rows)
         heading(name, type, help) unless rows.empty?
@@ -31,7 +28,6 @@ module Plait
       end
 
       # How many times something took how long.
-      # @param help [String]
       # @param bounds [Array<Numeric>] the most that belongs into each bucket; one more takes the rest
       # @param rows [Hash{Hash => Array}] labels => how many are in each bucket (not added up), and the sum of all values
       def histogram(name, help, bounds, rows)

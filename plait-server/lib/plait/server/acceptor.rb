@@ -20,7 +20,6 @@ module Plait
       # Of a stream: a pair of sockets.
       PAIR = 2
 
-      # @param core [NativeCore]
       # @param numbers [Array<Integer>] as the core knows the listener: for HTTP/1.1, and for HTTP/2
       def initialize(listener, core, numbers, options)
         @listener = listener

@@ -44,7 +44,6 @@ module Plait
       attr_reader :lost
 
       # @param env [Hash] as {Watch} has completed it
-      # @param status [Integer]
       # @param seconds [Float]
       def add(env, status, seconds)
         return @lost += 1 if @lines.size >= MOST

@@ -45,8 +45,6 @@ module Plait
       OWN = %w[content-length transfer-encoding connection].freeze
       LAST_CHUNK = "0\r\n\r\n"
 
-      # @param env [Hash]
-      # @param status [Integer]
       # @param headers [#each]
       # @param persistent [Boolean] whether the request lets the connection be used again
       # @param timeout [Numeric, nil] seconds that the peer may take nothing
@@ -267,7 +265,6 @@ module Plait
 
     # What an app finds as `rack.early_hints`: tells the client what it will need, before the answer is there (RFC 8297).
     class EarlyHints
-      # @param app [#call]
       # @return [#call] the app, offered early hints where the client knows them
       def self.offer(app)
         lambda do |env|

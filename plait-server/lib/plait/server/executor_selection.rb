@@ -27,7 +27,6 @@ module Plait
       end
 
       # As `use` calls it; a block with do … end is given to `use`, and comes here.
-      # @param app [#call]
       # @return [#call]
       # @raise [UsageError] without a block
       def new(app, &block)
@@ -38,7 +37,6 @@ module Plait
 
       # The app with this middleware in front.
       class OnThreads
-        # @param app [#call]
         # @param condition [#call] given a request; returns whether the request moves
         def initialize(app, condition)
           @app = app
@@ -46,7 +44,6 @@ module Plait
           @request = request_maker
         end
 
-        # @param env [Hash]
         # @return [Array(Integer, Hash, Object)]
         def call(env)
           return @app.call(env) unless Fiber.current_scheduler && @condition.call(@request.call(env))

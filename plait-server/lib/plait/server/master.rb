@@ -170,7 +170,6 @@ module Plait
 
       public
 
-      # @return [Io::StopSignal]
       # @api private
       attr_reader :stop_signal
 

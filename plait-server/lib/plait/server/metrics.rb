@@ -16,7 +16,6 @@ module Plait
         @report = report
       end
 
-      # @param env [Hash]
       # @return [Array(Integer, Hash, Array<String>)]
       def call(env)
         return [404, { "content-type" => "text/plain" }, ["there is only /metrics\n"]] unless env["PATH_INFO"] == "/metrics"

@@ -40,7 +40,6 @@ module Plait
 
       # @return [String] as it was given
       attr_reader :text
-      # @return [Io::Endpoint]
       attr_reader :endpoint
 
       # @param inherited [Array<Io::Listener>] from a service manager; one that listens here is taken from it

@@ -10,7 +10,6 @@ module Plait
       # Seconds between two looks whether a restart is over.
       LOOK = 0.1
 
-      # @param env [ENV, Hash]
       # @yieldreturn [Boolean] whether the server is alive
       def initialize(env = ENV, &alive)
         @env = env

@@ -38,8 +38,6 @@ module Plait
       private_constant :LOOP, :IDLE, :GAUGES, :INTERNAL, :PAGE
 
       # @param scope [Scope] in which all of it runs
-      # @param app [#call]
-      # @param listeners [Array<Io::Listener>]
       # @param stop_signal [Io::StopSignal] ends it
       # @param index [Integer, nil] of this process among the workers
       def initialize(scope, app, options, listeners, stop_signal, index: nil)

@@ -41,7 +41,6 @@ module Plait
       # @raise [ListenError]
       def listen = @late.each(&:listen)
 
-      # @return [Array<Io::Endpoint>]
       def endpoints = @opened.map { |listener, _| listener.endpoint }.uniq
 
       # @return [String, nil] that the kernel has cut the queue of connections, and how to raise it

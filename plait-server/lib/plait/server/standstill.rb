@@ -15,14 +15,12 @@ module Plait
       # Lines of the backtrace.
       LINES = 30
 
-      # @param core [NativeCore]
       # @return [Standstill, nil] for the loop of the current fiber; nil where there is none of ours
       def self.of(core, options)
         scheduler = Scheduler.current
         new(core, options, scheduler) if scheduler
       end
 
-      # @param core [NativeCore]
       def initialize(core, options, scheduler)
         @core = core
         @options = options

@@ -14,7 +14,6 @@ module Plait
       # States of processes that have ended, and wait for their parents.
       ENDED = %w[Z X].freeze
 
-      # @param pid [Integer]
       # @return [Integer, nil] when it started, in ticks of the machine's clock; nil when it does not run
       def self.since(pid)
         figures = File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split

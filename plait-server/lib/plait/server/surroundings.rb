@@ -24,7 +24,6 @@ module Plait
 
       class << self
         # For all of this process, and its forks: to be called by programs, before there are threads.
-        # @param env [ENV, Hash]
         # @return [Boolean] whether their number is limited from now on; not with another malloc, or where the environment sets it
         def limit(env = ENV)
           return false unless Native.available?

@@ -20,7 +20,6 @@ module Plait
       # The request of a fiber, where other threads can see it.
       CURRENT = :plait_request
 
-      # @param log [AccessLog, nil]
       # @param notice [#call] called with a line for the operator
       def initialize(log: nil, notice: ->(_) {}, gvl: Gvl.new)
         @log = log
@@ -35,7 +34,6 @@ module Plait
         @lock = Mutex.new
       end
 
-      # @param app [#call]
       # @return [#call] the app, seen by this
       def over(app)
         lambda do |env|
@@ -48,10 +46,8 @@ module Plait
       end
 
       # As one of `rack.response_finished`.
-      # @param env [Hash]
       # @param status [Integer, nil]
       # @param _headers [Hash, nil]
-      # @param error [Exception, nil]
       def call(env, status, _headers, error)
         seconds = Deadline.now - env["plait.began"]
         status = status && !error ? Integer(status) : FAILED
@@ -162,7 +158,6 @@ module Plait
           ::GVLTools::LocalTimer if !::GVLTools::LocalTimer.respond_to?(:enabled?) || ::GVLTools::LocalTimer.enabled?
         end
 
-        # @param env [Hash]
         def begin(env)
           env["plait.gvl"] = @timer.monotonic_time if @timer
         end
@@ -182,7 +177,6 @@ module Plait
       module Route
         module_function
 
-        # @param env [Hash]
         # @return [String] "GET /users/:id", "users#show" or "GET /users"
         def of(env)
           env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env)

@@ -33,7 +33,6 @@ module Rackup
 
       class << self
         # Serves until a signal ends it. In the command rackup what is wrong is one sentence, and an exit status.
-        # @param app [#call]
         # @param options [Hash] :Host, :Port, and {valid_options}; config/plait.rb may name others
         # @yieldparam server [::Plait::Server] before it begins
         # @raise [::Plait::UsageError, ::Plait::ListenError]
@@ -100,7 +99,6 @@ module Rackup
           exit(error.is_a?(::Plait::UsageError) ? MISUSED : UNAVAILABLE)
         end
 
-        # @return [Array<Io::Listener>]
         def listeners(options, configuration)
           places = configuration.binds unless asked_for_place?(options)
           places = [place(options)] if places.to_a.empty?

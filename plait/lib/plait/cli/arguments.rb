@@ -31,7 +31,6 @@ module Plait
         number
       end
 
-      # @return [Integer]
       # @raise [UsageError]
       def integer(option, text)
         Integer(text(option, text).delete("_"), 10)
@@ -57,7 +56,6 @@ module Plait
         raise UsageError, "#{option} #{text}: can't be negative"
       end
 
-      # @return [Float]
       # @raise [UsageError]
       def float(option, text)
         return text.to_f if NUMBER.match?(text(option, text))

@@ -10,7 +10,6 @@ module Plait
   module CLI
     # A bug in Plait itself: the backtrace goes to a file that can be sent with a report, one sentence to the terminal.
     class Crash
-      # @param error [Exception]
       def initialize(error)
         @error = error
       end
@@ -66,7 +65,6 @@ module Plait
         "Interrupt" => ExitStatus::INTERRUPTED
       }.freeze
 
-      # @param error [Exception]
       def initialize(error)
         @error = error
       end

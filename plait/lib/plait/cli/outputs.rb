@@ -26,7 +26,6 @@ module Plait
       end
 
       # Writes all reports, the ones for standard output first.
-      # @param reports [Array<Lab::Report>]
       # @return [Array<Exception>] one for each report that could not be written
       def write(reports)
         return [] if reports.empty?

@@ -24,7 +24,6 @@ module Plait
         previous&.each { |name, before| trap(name, before) }
       end
 
-      # @param status [Integer]
       # @return [Integer] the same; of an interruption the one that names the signal
       def self.status(status) = status == ExitStatus::INTERRUPTED && @received ? STATUS[@received] : status
 

@@ -56,7 +56,6 @@ module Plait
       def closed? = [$stdout, $stderr].any?(&:closed?)
 
       # Prints lines people read: tables, verdicts.
-      # @param lines [Array<String>]
       # @raise [Closed, Unwritable]
       def say(*lines) = write(readable, "#{lines.join("\n")}\n")
 
@@ -65,11 +64,9 @@ module Plait
       def data(text) = emit(@out, text)
 
       # Tells something in passing, on standard error; nothing when quiet.
-      # @param line [String]
       def note(line) = @quiet || complain(line)
 
       # Says what is wrong, on standard error.
-      # @param line [String]
       def complain(line)
         write(@err, "#{line}\n")
       rescue Closed, Unwritable

@@ -108,7 +108,6 @@ module Plait
     # Compares the results of rows before any speed is shown. A row may differ from round to round: `sleep` returns 0 or 1
     # (whole seconds), and a body with a race gives random results. The report says so.
     class Agreement
-      # @param rows [Array<Row>]
       def initialize(rows)
         @rows = rows.select(&:measured?)
       end

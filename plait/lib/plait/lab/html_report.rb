@@ -66,7 +66,6 @@ module Plait
       ESCAPES = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
       private_constant :POLICY, :ESCAPES
 
-      # @param reports [Array<Report>]
       def initialize(reports)
         @reports = reports
         @specs = {}

@@ -79,7 +79,6 @@ module Plait
       FORMATS = { ".html" => :to_html, ".htm" => :to_html, ".json" => :to_json, ".csv" => :to_csv }.freeze
       SCHEMA = 1
 
-      # @param reports [Array<Report>]
       def initialize(reports)
         @reports = reports
       end

@@ -24,7 +24,6 @@ module Plait
         @values = values.sort.freeze
       end
 
-      # @return [Integer]
       def n = @values.size
 
       def min = @values.first

@@ -13,7 +13,6 @@ module Plait
       private_constant :RUBY, :FRAME
 
       class << self
-        # @param error [Exception]
         # @return [String, nil] "work.rb:3"
         def of(error)
           frames = error.backtrace.to_a.lazy.filter_map { |frame| FRAME.match(frame) }
@@ -43,7 +42,6 @@ module Plait
 
       module_function
 
-      # @param value [Object]
       # @return [String] valid UTF-8; what can't be shown is a question mark
       def clean(value)
         text = value.to_s
@@ -51,7 +49,6 @@ module Plait
         text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: "?").scrub("?")
       end
 
-      # @param error [Exception]
       # @return [String] "KeyError: key not found, at work.rb:3"; Plait's own errors speak for themselves
       def of_error(error)
         message = shorten(clean(error.message).split.join(" "))

@@ -27,7 +27,6 @@ module Plait
       end
 
       # @param limit [Integer] items in flight at most
-      # @return [Executor]
       def executor(attempt, limit:) = raise(NotImplementedError, "#{self.class}#executor")
 
       # Opens a scope, yields it, and returns when the scope and all its tasks are over.

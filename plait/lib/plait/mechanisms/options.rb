@@ -16,7 +16,6 @@ module Plait
       attr_reader :timeout
       # @return [Deadline, nil] for all
       attr_reader :deadline
-      # @return [Retries]
       attr_reader :retries
       # @return [Symbol] :raise, :collect or :skip
       attr_reader :on_error

@@ -20,7 +20,6 @@ module Plait
       # @return [Integer] items per worker
       attr_reader :ahead
 
-      # @param workers [Integer]
       def initialize(workers)
         @workers = workers
         @ahead = 0

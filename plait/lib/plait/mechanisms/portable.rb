@@ -21,7 +21,6 @@ module Plait
         FAILURES = [StandardError, SystemStackError, NoMemoryError].freeze
 
         class << self
-          # @param value [Object]
           # @param name [String] its name in messages, such as "the result"
           # @return [String]
           # @raise [UnmarshalableError]
@@ -32,7 +31,6 @@ module Plait
                                       "(#{e.message}). #{ADVICE}"
           end
 
-          # @return [Object]
           # @raise [UnmarshalableError]
           def load(data, name)
             Marshal.load(data)
@@ -47,7 +45,6 @@ module Plait
       class Obstacle
         DEPTH = 20
 
-        # @param value [Object]
         # @param name [String] the value's name in messages
         # @return [String] such as "the result[3].@callback is a Proc"
         def self.describe(value, name) = new.describe(value, name, DEPTH)

@@ -50,7 +50,6 @@ module Plait
         # Seconds to go on trying while the system refuses a process.
         PATIENCE = 0.3
 
-        # @param block [Proc]
         # @param arguments [Array] passed by fork: they need not be marshalable
         # @return [Object] the block's value
         # @yield before {UnsupportedError} is raised: the block has not started

@@ -40,7 +40,6 @@ module Plait
       # Runs the block of a scope's task in a ractor of its own.
       class Isolated
         # Waits. Whatever interrupts the wait ends the ractor, too.
-        # @param block [Proc]
         # @param arguments [Array] of the block; copied
         # @return [Object] a copy of the block's value
         # @raise [Exception] the block's error

@@ -245,7 +245,6 @@ module Plait
         private_constant :DEPTH, :CURRENT_ATTRIBUTES
 
         class << self
-          # @param value [Object]
           # @return [Object] the value itself if it can't change or is no holder of state
           def of(value, depth = DEPTH)
             return value if value.frozen? || depth.zero?

@@ -181,7 +181,6 @@ module Plait
       private_constant :ITEMS, :JRUBY_MECHANISMS, :WARMUP_SHARE, :MEMORY_SHARE, :MEMORY_ITEMS
 
       # A cell of this suite, as the other Ruby builds it again.
-      # @return [Lab::Cell]
       def self.cell(work, mechanism, scale, **options)
         cores = Etc.nprocessors
         warmup = work.items(cores, scale * WARMUP_SHARE.fetch(RUBY_ENGINE, 1.0))

@@ -61,7 +61,6 @@ module Plait
           id
         end
 
-        # @return [Proc]
         def to_proc = method(:call).to_proc
 
         private
@@ -100,7 +99,6 @@ module Plait
           id
         end
 
-        # @return [Proc]
         def to_proc = method(:call).to_proc
       end
 
@@ -127,7 +125,6 @@ module Plait
           id
         end
 
-        # @return [Proc]
         def to_proc = method(:call).to_proc
 
         private

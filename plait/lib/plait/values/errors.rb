@@ -324,7 +324,6 @@ module Plait
 
   # An answer whose status is no success, where the caller has said that this is an error.
   class HTTPError < Error
-    # @return [HTTP::Response]
     attr_reader :response
 
     def initialize(message = "the server's answer is no success", response: nil)

@@ -14,7 +14,6 @@ module Plait
       end
 
       # @param near [String]
-      # @return [String]
       def asking(near) = "; did you mean \"#{near}\"?"
 
       # The checker is absent with --disable-did_you_mean, and finds nothing for words of three letters, as in "lba".

@@ -4,7 +4,6 @@ module Plait
   # Why the system has refused something, in its own words. Ruby puts behind them which of its methods was called, and the path,
   # which a sentence for people has already.
   module SystemReason
-    # @param error [SystemCallError]
     # @return [String] "No such file or directory"
     def self.of(error) = SystemCallError.new(nil, error.errno).message
   end

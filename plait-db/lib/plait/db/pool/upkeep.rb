@@ -93,7 +93,6 @@ module Plait
         end
       end
 
-      # @param size [Integer]
       # @return [Hash{Symbol => Numeric}]
       def report(state, size)
         idle = state.idle.size
@@ -109,7 +108,6 @@ module Plait
 
     # Makes, checks and closes connections, as the options say.
     class Upkeep
-      # @return [Statistics]
       attr_reader :statistics
 
       # @param connect [#call]
@@ -125,7 +123,6 @@ module Plait
       def begin = @statistics = Statistics.new
 
       # Without a mask of its own while a connection is made: that mask would replace the caller's.
-      # @param pid [Integer]
       # @yieldparam entry [Entry] has a user after the block; if the block raises, its connection is closed
       # @return [Entry]
       def connect(generation)

@@ -98,7 +98,6 @@ module Plait
 
         # @param family [Integer]
         # @param sockaddr [String] packed
-        # @param options [SocketOptions]
         def initialize(family, sockaddr, options)
           @family = family
           @sockaddr = sockaddr

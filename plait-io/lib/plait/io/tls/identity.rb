@@ -12,7 +12,6 @@ module Plait
       class Identity
         PEM = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/m
 
-        # @return [OpenSSL::X509::Certificate]
         attr_reader :certificate
         # @return [OpenSSL::PKey::PKey]
         attr_reader :key
@@ -20,7 +19,6 @@ module Plait
         attr_reader :chain
 
         # @param certificate [String, OpenSSL::X509::Certificate] a file of several certificates brings its chain along
-        # @param key [String, OpenSSL::PKey::PKey]
         # @param chain [String, Array<String, OpenSSL::X509::Certificate>]
         # @raise [UsageError] when it can't be read, or the key is not the certificate's
         def initialize(certificate:, key:, chain: [])
@@ -32,7 +30,6 @@ module Plait
           raise UsageError, "the key is not the one of the certificate of #{@certificate.subject}" unless match?
         end
 
-        # @param context [OpenSSL::SSL::SSLContext]
         def install(context) = context.add_certificate(@certificate, @key, @chain)
 
         private

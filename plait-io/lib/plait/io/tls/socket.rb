@@ -40,7 +40,6 @@ module Plait
           @entered.synchronize { super }
         end
 
-        # @return [Stream]
         def stream(endpoint: nil) = Stream.new(self, endpoint: endpoint)
 
         private

@@ -24,10 +24,8 @@ module Plait
         attr_reader :index
         # @return [Io::StopSignal] ends it
         attr_reader :stop_signal
-        # @return [Link]
         attr_reader :link
 
-        # @param index [Integer]
         # @param link [Link] to the parent
         def initialize(index, link, plan)
           @index = index

@@ -32,7 +32,6 @@ module Plait
         # @return [Hash] counters of workers that have ended
         attr_reader :past
 
-        # @param index [Integer]
         # @yieldreturn [Worker] a new one for it
         def initialize(index, plan, &hire)
           @index = index

@@ -21,7 +21,6 @@ module Plait
           UNIXSocket.pair(:DGRAM).map { |socket| new(socket) }
         end
 
-        # @param socket [UNIXSocket]
         def initialize(socket)
           @socket = socket
         end
@@ -85,7 +84,6 @@ module Plait
           ours&.close unless pid
         end
 
-        # @param pid [Integer]
         def initialize(pid, link)
           @pid = pid
           @link = link
@@ -99,7 +97,6 @@ module Plait
         # @return [Float] seconds without a report; one comes each second
         attr_reader :silence
 
-        # @return [Link]
         attr_reader :link
 
         # @return [Boolean] whether it serves

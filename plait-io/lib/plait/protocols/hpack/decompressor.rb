@@ -18,7 +18,6 @@ module Plait
           super
         end
 
-        # @return [Integer]
         # @raise [::HTTP2::Error::CompressionError]
         def integer(buffer, prefix)
           filled = (1 << prefix) - 1

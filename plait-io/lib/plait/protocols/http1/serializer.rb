@@ -11,7 +11,6 @@ module Plait
       # line break in a field, by which a value becomes a field or a message of its own.
       module Serializer
         class << self
-          # @param method [String]
           # @param target [String] "/path?query", "http://host/path" to a proxy, "host:port" of CONNECT, "*" of OPTIONS
           # @param fields [Enumerable<Array(String, String)>] names and values; exactly one Host
           # @return [String] the head, binary

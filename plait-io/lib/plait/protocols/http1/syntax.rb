@@ -24,7 +24,6 @@ module Plait
         ABSOLUTE = %r{\A[A-Za-z][A-Za-z0-9+\-.]*://(?:#{HOST})(?::\d*)?(?:[/?]|\z)}n
 
         class << self
-          # @param method [String]
           # @param target [String] of allowed bytes
           # @return [Boolean] whether the method has targets of this form (RFC 9112 §3.2)
           def target_form?(method, target)

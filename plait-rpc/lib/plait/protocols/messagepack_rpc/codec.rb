@@ -125,7 +125,6 @@ module Plait
         end
 
         # @param packed [String, Array<String>, Skeleton]
-        # @return [Object]
         # @raise [UnpackError]
         def unpack(packed)
           return unpack_skeleton(packed) if packed.is_a?(Skeleton)

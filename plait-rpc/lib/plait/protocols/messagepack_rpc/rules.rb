@@ -24,7 +24,6 @@ module Plait
       end
 
       # @param given [Hash, Limits]
-      # @return [Limits]
       # @raise [UsageError]
       # @api private
       def self.limits(given = {})

@@ -21,7 +21,6 @@ module Plait
           ABSENT = (1 << 32) - 1
           private_constant :SIZE, :FORMAT
 
-          # @param workers [Integer]
           def initialize(workers)
             @count = workers
             @file = Tempfile.create(binmode: true)
@@ -108,7 +107,6 @@ module Plait
         # @return [Hash{Symbol => Integer}]
         def self.merge(total) = { **total.fetch(:gauges), **total.fetch(:counters), **total.slice(:processes, :replaced) }
 
-        # @param listeners [Array<Io::Listener>]
         # @param stop_signal [Io::StopSignal] is set when all shall end
         # @yieldparam member [Member] in a worker, before it serves
         def initialize(options, handler, listeners, stop_signal, &at_work)

@@ -9,7 +9,6 @@ module Plait
     class Rpc < Suite
       # The rows of all sizes as tables: a line for each way, a column for each size.
       class ClassicTables
-        # @param rows [Array<Lab::Row>]
         # @param sizes [Hash{String => Integer}] megabytes of each group
         # @param ways [Hash{Lab::Cell => String}] what the row of a cell is called, whatever its size
         # @param local [String] the way that all are held against
@@ -79,7 +78,6 @@ module Plait
           @local = local
         end
 
-        # @return [Array<Lab::Table>]
         def tables(rows) = classic(rows).all
 
         # @return [Array<String>]

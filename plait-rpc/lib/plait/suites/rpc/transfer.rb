@@ -75,7 +75,6 @@ module Plait
             Blocks.verify(String.new(capacity: count * Blocks::SIZE) << @blocks.at(first, count), first, count)
           end
 
-          # @return [Proc]
           def to_proc = method(:call).to_proc
         end
 
@@ -105,7 +104,6 @@ module Plait
           # @return [Integer] bytes
           def call(item) = Blocks.verify(fetch(*item), *item)
 
-          # @return [Proc]
           def to_proc = method(:call).to_proc
 
           private

@@ -42,7 +42,6 @@ module Plait
         end
 
         # @param notice [#call] takes a sentence about each setting without effect
-        # @return [Server::Configuration]
         # @raise [UsageError]
         def configuration(notice: self.notice)
           Server::Configuration.of(Server::ConfigFile.read(@file, orders, notice: notice))

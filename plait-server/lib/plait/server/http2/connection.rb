@@ -68,7 +68,6 @@ module Plait
 
         # @!group What its session tells it
 
-        # @param head [RequestHead]
         def request(stream, head)
           return @session.send_head(stream, [[":status", "501"], %w[content-length 0]], last: true) if head.connect?
 

@@ -80,7 +80,6 @@ module Plait
 
         def on_itself? = @itself
 
-        # @param bytes [String]
         # @raise [Violation]
         def add(bytes)
           @parts += 1

@@ -121,7 +121,6 @@ module Plait
         end
 
         # The core has taken these bytes of a request's body: as many more may come.
-        # @param count [Integer]
         def taken(stream, count)
           return unless @streams.key?(stream.id)
 

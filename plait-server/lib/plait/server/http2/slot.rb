@@ -36,7 +36,6 @@ module Plait
           @bytes = String.new(capacity: PIECE, encoding: Encoding::BINARY)
         end
 
-        # @param head [RequestHead]
         def begin(stream, head)
           @stream = stream
           @chunked = head.length.nil? && stream.receiving?

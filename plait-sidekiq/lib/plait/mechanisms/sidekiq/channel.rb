@@ -19,7 +19,6 @@ module Plait
 
         class << self
           # Connections of its own, as the program has configured Sidekiq's. (Sidekiq's way to get some logs a line at each run.)
-          # @param size [Integer]
           # @return [ConnectionPool]
           def pool(size)
             ::Sidekiq.redis do |connection|
@@ -54,11 +53,9 @@ module Plait
             end
           end
 
-          # @param error [Exception]
           # @return [Boolean] whether it may be over soon
           def passing?(error) = error.is_a?(::RedisClient::ConnectionError) || PASSING.match?(error.message)
 
-          # @param error [Exception]
           # @return [Boolean] whether the command was certainly not run, and may succeed soon
           def untouched?(error) = error.is_a?(::RedisClient::CannotConnectError) || error.message.start_with?("LOADING ")
 

@@ -18,7 +18,6 @@ module Plait
         ENDLESS = 1e9
 
         class << self
-          # @param value [Object]
           # @param name [String] its name in errors, such as "the result"
           # @return [Object] the value
           # @raise [UnmarshalableError]
@@ -28,11 +27,9 @@ module Plait
             raise UnmarshalableError, "#{fault}, which can't travel through Sidekiq. #{ADVICE}"
           end
 
-          # @param value [Object]
           # @return [Object] a Float in place of a number that JSON does not have: a Rational, or infinity
           def number(value) = value.is_a?(Numeric) && !value.is_a?(Integer) ? [value.to_f, ENDLESS].min : value
 
-          # @param error [Exception]
           # @return [Hash{String => Object}]
           def of_error(error)
             status = error.status if error.is_a?(SystemExit)

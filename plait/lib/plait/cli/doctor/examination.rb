@@ -18,7 +18,6 @@ module Plait
         NARROWEST = 30
         private_constant :MARKS, :NARROWEST
 
-        # @param checks [Array<Check>]
         def initialize(checks, terminal)
           @checks = checks
           @terminal = terminal
@@ -67,7 +66,6 @@ module Plait
           @examiners = examiners
         end
 
-        # @return [Array<Check>]
         def checks = @checks ||= @examiners.flat_map { |examiner| begin_with(examiner).checks }
 
         # @return [Boolean] whether something holds back

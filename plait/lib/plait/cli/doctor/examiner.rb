@@ -24,7 +24,6 @@ module Plait
           @root = root
         end
 
-        # @return [Array<Check>]
         def checks = raise(NotImplementedError, "#{self.class}#checks")
 
         private

@@ -53,7 +53,6 @@ module Plait
         # @return [Hash] a specification of Vega-Lite
         def drawing = raise(NotImplementedError)
 
-        # @return [Table]
         def table = raise(NotImplementedError)
 
         def spec(description, values, **parts)

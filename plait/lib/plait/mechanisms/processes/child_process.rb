@@ -204,10 +204,8 @@ module Plait
           def exclusively(&block) = @lock.synchronize(&block)
 
           # Only inside {.exclusively}.
-          # @param ios [Array<IO>]
           def hold(ios) = ios.each { |io| @open[io] = true }
 
-          # @param ios [Array<IO>]
           def close(ios)
             @lock.synchronize do
               ios.each do |io|

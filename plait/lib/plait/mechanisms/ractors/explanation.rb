@@ -78,7 +78,6 @@ module Plait
             explained
           end
 
-          # @param item [Object]
           # @param reason [Exception] from Ruby
           # @return [UnshareableError]
           def of_item(item, index, reason)

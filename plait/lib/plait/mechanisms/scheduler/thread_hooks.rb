@@ -10,7 +10,6 @@ module Plait
     # The hooks of Fiber::Scheduler that wait for time, for other fibers, threads and processes.
     module ThreadHooks
       # Starts the block at once in a fiber of its own.
-      # @return [Fiber]
       def fiber(&block)
         fiber = Fiber.new(blocking: false) { live(block) }
         current = requeue_current

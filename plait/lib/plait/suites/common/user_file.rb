@@ -33,7 +33,6 @@ module Plait
         @script = Script.load(path)
       end
 
-      # @return [Lab::Workload]
       def workload(on, limits)
         run_block(:setup)
         cells = cells(items, on || @script.mechanisms || MECHANISMS, limits || @script.limits || [nil])

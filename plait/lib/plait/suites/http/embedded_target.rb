@@ -26,7 +26,6 @@ module Plait
         # @return [Array<String>]
         attr_reader :notes
 
-        # @param url [String]
         # @raise [UsageError] unless it is an address of HTTP
         # @raise [UnreachableOrigin] when it does not answer with a success
         def initialize(url)
@@ -42,7 +41,6 @@ module Plait
 
         def patient?(_requests) = true
 
-        # @return [String]
         def title(requests) = "HTTP: #{requests} requests of #{@uri}"
 
         # Nothing to start.
@@ -187,7 +185,6 @@ module Plait
         end
 
         # @param label [String] of the row
-        # @return [Row]
         def row(label)
           @labels << label
           Row.new(self, @labels.size - 1)

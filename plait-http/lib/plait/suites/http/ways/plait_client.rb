@@ -24,7 +24,6 @@ module Plait
           id
         end
 
-        # @return [Proc]
         def to_proc = method(:call).to_proc
       end
 

@@ -208,7 +208,6 @@ module Plait
             false
           end
 
-          # @return [Array<Field>]
           def fields
             at = 0
             @text.split("\r\n").map do |line|
@@ -285,7 +284,6 @@ module Plait
 
         # As many bytes as Content-Length says.
         class LengthBody
-          # @param length [Integer]
           def initialize(length)
             @left = length
           end

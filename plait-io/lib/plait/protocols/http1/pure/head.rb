@@ -15,9 +15,7 @@ module Plait
           # @return [String] as it came, frozen and binary
           attr_reader :bytes
 
-          # @param bytes [String]
           # @param start [StartLine]
-          # @param fields [Array<Field>]
           def initialize(bytes, start, fields, framing)
             @bytes = bytes
             @start = start

@@ -18,7 +18,6 @@ module Plait
           # @return [Array<Array(String, String)>, nil] the :trailers event's
           attr_reader :trailers
 
-          # @param bytes [String]
           # @raise [LocalProtocolError] after finish
           def feed(bytes)
             raise TypeError, "bytes are a String, not #{bytes.class}" unless bytes.is_a?(String)
