@@ -44,7 +44,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks; warns of a full disk at a worker's end",
       "plait-server/lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
       "plait-server/lib/plait/server/logs.rb" => "sends them to files",
-      "plait-server/lib/plait/server/native_core.rb" => "a process that leaves by exit! at once says why; no other process could",
+      "plait-io/lib/plait/io/orphaned_fork.rb" => "a process that leaves by exit! at once says why; no other process could",
       "plait-io/lib/plait/io/workers/life.rb" => "a worker that ends by an error says so, when its master does not",
       "plait-io/lib/plait/io/workers/plan.rb" => "where no other code reports what happens to workers",
       "plait-rpc/lib/plait/rpc/server/prefork.rb" => "makes what a method prints come in whole lines",

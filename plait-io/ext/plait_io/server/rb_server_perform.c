@@ -8,7 +8,7 @@ static ID id_bind_call, id_replied, id_abandon;
 static VALUE response_finished_key, after_reply_key, thread_raise;
 
 static VALUE server_perform_end_process(VALUE error) {
-    return rb_funcall(rb_path2class("Plait::Server::OrphanedFork"), id_end, 1, error);
+    return rb_funcall(rb_path2class("Plait::Io::OrphanedFork"), id_end, 1, error);
 }
 
 /* In a fork that came back from the app: connections, epoll and answer are its parent's. */

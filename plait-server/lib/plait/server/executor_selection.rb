@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "native_core"
+require "plait/io/orphaned_fork"
 require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
@@ -68,7 +69,7 @@ module Plait
           generation = Native.fork_generation
           with_whole_body(@app.call(env))
         ensure
-          OrphanedFork.end unless generation == Native.fork_generation
+          Io::OrphanedFork.end unless generation == Native.fork_generation
         end
 
         # The body is read and closed on the thread that called the app, since it may hold locks or connections of that thread.

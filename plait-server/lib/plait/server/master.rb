@@ -12,6 +12,7 @@ require_relative "service_manager"
 require_relative "sockets"
 require_relative "state_file"
 require_relative "surroundings"
+require "plait/io/orphaned_fork"
 require "plait/io/stop_signal"
 require "plait/io/workers"
 require "plait/native"
@@ -71,7 +72,7 @@ module Plait
       rescue StandardError
         raise if @generation == Native.fork_generation
 
-        raise UsageError, Io::Workers::Life::ORPHAN
+        raise UsageError, Io::OrphanedFork::MESSAGE
       ensure
         clear_up if @generation == Native.fork_generation
       end

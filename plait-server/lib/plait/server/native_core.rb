@@ -2,7 +2,7 @@
 
 require "socket"
 require "plait/io/native"
-require "plait/io/workers/life"
+require "plait/io/orphaned_fork"
 require "plait/values/errors"
 
 module Plait
@@ -88,20 +88,6 @@ module Plait
       def closed? = false
     end
 
-    # A process that came back from a `fork` in a request, with all sockets of its parent: it must not serve.
-    module OrphanedFork
-      # Ends this process; nothing of the parent's is run.
-      # @param error [Exception, nil] by which it came back; a SystemExit means to end, and is no reason for a message
-      def self.end(error = nil)
-        Process.exit!(error.status) if error.is_a?(SystemExit)
-
-        warn("plait: process #{Process.pid}: #{Io::Workers::Life::ORPHAN}")
-        $stderr.flush
-      ensure
-        Process.exit!(1)
-      end
-    end
-
     NativeServer.define_core(self) if Native.available? && Plait.const_defined?(:NativeServer)
 
     # The connections of a server and its workers, in C: rb_server.c.
@@ -130,6 +116,6 @@ module Plait
 
       def inspect = "#<#{self.class}>"
     end
-    private_constant :NoInput, :OrphanedFork, :Exchange, :NativeCore, *(constants & %i[Offloaded])
+    private_constant :NoInput, :Exchange, :NativeCore, *(constants & %i[Offloaded])
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../orphaned_fork"
 require_relative "../stop_signal"
 require_relative "worker"
 require "plait/mechanisms/processes/forking"
@@ -16,7 +17,6 @@ module Plait
         PULSE = 1
         # Seconds between two looks for an answer of the parent.
         LOOK = 0.005
-        ORPHAN = "a process that the app has forked came back to the server, and is ended: give fork a block, or end it by exit!"
         # These signals are the parent's. Ctrl-C reaches all processes; the parent ends its workers.
         IGNORED = %w[INT USR1 USR2 HUP].freeze
 
@@ -48,7 +48,7 @@ module Plait
           @plan.on_shutdown.each { |hook| hook.call(@index) } if ours?
           status = 0
         rescue Exception => e # rubocop:disable Lint/RescueException -- any exception ends a worker, and is reported
-          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{ORPHAN}")
+          ours? ? tell_of(e) : warn("plait: #{@plan.title(@index)} (pid #{@process}): #{OrphanedFork::MESSAGE}")
         ensure
           report if ours?
           FileBuffers.write_out # exit! would not

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../lock"
-require "plait/io/workers"
+require "plait/io/orphaned_fork"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/thread_guard"
 require "plait/native"
@@ -32,19 +32,7 @@ module Plait
           rescue SystemExit => e
             raise
           ensure
-            end_fork(e) unless generation == Native.fork_generation
-          end
-
-          # Ends a process that came back from a `fork` in a method, with all sockets of its parent, and runs nothing of the
-          # parent's.
-          # @param error [Exception, nil] by which it came back; a SystemExit means to end, and is no reason for a message
-          def end_fork(error)
-            Process.exit!(error.status) if error.is_a?(SystemExit)
-
-            warn("plait: process #{Process.pid}: #{Io::Workers::Life::ORPHAN}")
-            $stderr.flush
-          ensure
-            Process.exit!(1)
+            Io::OrphanedFork.end(e) unless generation == Native.fork_generation
           end
 
           # Thread#raise into the current thread, which runs all fibers, harms none of them.

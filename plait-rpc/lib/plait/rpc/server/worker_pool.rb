@@ -5,6 +5,7 @@ require_relative "leading"
 require_relative "survival"
 require_relative "../incoming"
 require_relative "../lock"
+require "plait/io/orphaned_fork"
 require "plait/mechanisms/thread_guard"
 require "plait/native"
 require "plait/values/deadline"
@@ -305,7 +306,7 @@ module Plait
         rescue Exception => e # rubocop:disable Lint/RescueException
           raise if @over
         ensure
-          Survival.end_fork(e) unless @generation == Native.fork_generation
+          Io::OrphanedFork.end(e) unless @generation == Native.fork_generation
         end
 
         # Before a slow method: gathered answers are sent, and another worker leads.
