@@ -70,8 +70,9 @@ module Plait
         def total(seconds = 5)
           limit = Deadline.after(seconds)
           number = Object.new.object_id
+          @totals[number] = nil
           @link.send(:total, number)
-          sleep(LOOK) until @totals.key?(number) || limit.expired?
+          sleep(LOOK) until @totals[number] || limit.expired?
           @totals.delete(number) or raise ReadTimeout, "the parent of this worker has not answered within #{seconds} s"
         end
 
@@ -90,6 +91,11 @@ module Plait
 
         def stop(seconds) = @stop_signal.stop(Deadline.after(seconds))
 
+        # A late answer has no caller any more.
+        def answered(number, total)
+          @totals[number] = total if @totals.key?(number)
+        end
+
         def follow
           thread = Thread.new do
             until @over
@@ -106,7 +112,7 @@ module Plait
           when :retire then Thread.new { @work.retire(*arguments) }
           when :reopen then reopen
           when :report then report(*arguments)
-          when :total then @totals.store(*arguments)
+          when :total then answered(*arguments)
           when :gone then stop(@plan.drain)
           end
           @over = what == :gone
