@@ -12,9 +12,7 @@ module Plait
     class DetachedCall
       # Threads at once; raising it lets more callers connect together. A later call waits for one of them to end, as fibers can.
       MOST = 64
-      # Around changes of the state alone, never a wait: this mask would replace the caller's.
-      NEVER = { Object => :never }.freeze
-      private_constant :MOST, :NEVER
+      private_constant :MOST
 
       # Counts the threads, and queues calls that wait for one.
       class Threads
@@ -90,7 +88,7 @@ module Plait
       # Does not wait for the block.
       # @return [self]
       def start
-        Thread.handle_interrupt(NEVER) { self.class.threads.enter(self) }
+        Uninterruptible.run { self.class.threads.enter(self) }
         self
       end
 

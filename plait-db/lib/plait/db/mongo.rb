@@ -133,7 +133,6 @@ module Plait
       # just got one. Each such place would be lost, and in the end no caller would get a connection.
       # @api private
       module Discarding
-        NEVER = { Object => :never }.freeze
         # The variables of the fiber and of the connection that refer to the checkout.
         KEY = :plait_mongo_checkout
         OWNER = :@plait_mongo_checkout

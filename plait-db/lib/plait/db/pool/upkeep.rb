@@ -8,9 +8,6 @@ require_relative "state"
 
 module Plait
   class Pool
-    NEVER = { Object => :never }.freeze
-    private_constant :NEVER
-
     # `Timeout.timeout` without a class raises a StandardError where the one of Ruby 3.1 limits a fiber, and so does Async.
     OUTSIDE = %w[Timeout::Error Async::TimeoutError].freeze
     private_constant :OUTSIDE

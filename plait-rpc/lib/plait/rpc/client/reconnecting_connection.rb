@@ -87,13 +87,13 @@ module Plait
           connection = Connection.new(socket, endpoint: @endpoint, dispatcher: dispatcher, **@options.connection)
           introduce(connection, deadline)
           reside(connection) if dispatcher
-          Thread.handle_interrupt(NEVER) do
+          Uninterruptible.run do
             yield connection if block_given?
             done = true
           end
           connection
         ensure
-          Thread.handle_interrupt(NEVER) { (connection || socket || phases)&.close unless done }
+          Uninterruptible.run { (connection || socket || phases)&.close unless done }
         end
 
         private
