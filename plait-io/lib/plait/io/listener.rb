@@ -44,7 +44,7 @@ module Plait
         # @raise [ListenError]
         def open(endpoint, backlog: 1024, reuse_port: false, tls: nil, mode: nil, http2: false, later: false)
           raise UsageError, "#{endpoint} is for datagrams; connections need tcp://, tls:// or unix://" if endpoint.udp?
-          raise UsageError, "#{endpoint} speaks TLS: give tls: a Io::TLS::Server" if endpoint.tls? && !tls
+          raise UsageError, "#{endpoint} speaks TLS: give tls: { certificate: FILE, key: FILE }" if endpoint.tls? && !tls
 
           io = Binding.new(endpoint, reuse_port: reuse_port, mode: mode).listen(later ? nil : backlog)
           file = SocketFile.new(endpoint.path) if endpoint.unix?
