@@ -42,7 +42,7 @@ if Plait::HTTP.const_defined?(:NativeBatch)
     def wire_class = LaunchedWire
   end
 
-  # What a batch does that a single wire can't show: many aboard, each with its own answer, and whoever goes before his answer.
+  # A batch carries many requests: each request gets its own answer, also where another one leaves before its answer.
   class NativeBatchTest < Minitest::Test
     HTTP = Plait::HTTP
     BLOCK = "Host: origin\r\n"

@@ -70,7 +70,7 @@ class IoTLSTest < Minitest::Test
     expired: [CA.issue("DNS:localhost", from: -2 * Certificates::DAY, to: -Certificates::DAY), /expired on 20.*renew/],
     not_yet_valid: [CA.issue("DNS:localhost", from: Certificates::DAY, to: 2 * Certificates::DAY), /valid only from 20/],
     self_signed: [Certificates.self_signed("DNS:localhost"), /self-signed.*ca_file/],
-    unknown_issuer: [Certificates::Authority.new("Somebody else").issue("DNS:localhost"), /we trust has issued.*Somebody else/],
+    unknown_issuer: [Certificates::Authority.new("Other CA").issue("DNS:localhost"), /we trust has issued.*Other CA/],
     wrong_name: [CA.issue("DNS:other.test", "DNS:third.test"), /is for other\.test, third\.test, not for localhost/]
   }.each do |reason, (pair, message)|
     everywhere("refuses a certificate: #{reason}") do

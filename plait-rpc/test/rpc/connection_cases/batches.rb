@@ -16,7 +16,7 @@ module ConnectionCases
       end
     end
 
-    # Batches of several threads, and calls between them: nobody gets another one's answers.
+    # Several threads send batches and single calls: each call gets its own answer.
     def test_batchs_share_a_connection
       with_peer do |connection|
         threads = Array.new(6) do |thread|
