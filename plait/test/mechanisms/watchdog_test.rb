@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/scheduler_cases"
 require "support/fresh_ruby"
+require "support/stuck"
 
 # What Scheduler.new(blocking: …) does about a call that keeps the loop from turning.
 class WatchdogTest < Minitest::Test
@@ -263,14 +264,7 @@ class WatchdogTest < Minitest::Test
 
   def compute_line = method(:compute).source_location.last + 2
 
-  # No other thread runs meanwhile.
-  def keep_the_gvl(seconds)
-    require "fiddle"
-    usleep = Fiddle::Function.new(Fiddle.dlopen(nil)["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
-    usleep.call((seconds * 1_000_000).to_i)
-  rescue LoadError
-    skip("fiddle is not installed: gem install fiddle")
-  end
+  def keep_the_gvl(seconds) = Support::Stuck.call(seconds)
 
   def report_with(backtrace) = Plait::Scheduler::Watchdog::Report.new(seconds: 0.5, backtrace: backtrace)
 
