@@ -61,13 +61,6 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
-  def test_options_of_a_client_give_a_call_of_the_module_one_of_its_own
-    ScriptedOrigin.open do |origin|
-      assert_equal("GET /a/x ", HTTP.get("x", base: origin.url("/a/"), proxy: false).body)
-      wait_until { origin.open_connections.zero? }
-    end
-  end
-
   def test_takes_uris_and_urls
     with_origin do |client, origin|
       assert_equal("GET /x ", client.get(URI(origin.url("/x"))).body)

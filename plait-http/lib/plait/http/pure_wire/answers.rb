@@ -11,8 +11,9 @@ module Plait
       module Answers
         # Seconds for a peer to say that the body may follow; then it follows (RFC 9110 §10.1.1).
         CONTINUE_SECONDS = 1.0
-        # Bytes reserved for a body of which nothing has come: its length is only the peer's word.
-        RESERVED = 64 * 1024 * 1024
+        # Bytes reserved for a body of which nothing has come: its length is only the peer's word, and Ruby 4.0 writes zeros
+        # into all that it reserves.
+        RESERVED = 1024 * 1024
         # Bytes of a receive that may have left some behind: a record of TLS has no more, and the bytes of a plain
         # connection comes in a larger piece.
         FULL = 16 * 1024

@@ -31,12 +31,11 @@ module Plait
         def select(...) = IO.select(...)
       end
 
-      # Ruby tells the threads that wait for an IO that it is closed, and schedulers only from Ruby 4.0 on. The fibers
-      # leave before that: one that stayed would read from the next IO that gets the descriptor's number.
+      # Ruby tells the threads that wait for an IO that it is closed, and schedulers only from Ruby 4.0 on, see
+      # {Scheduler::ThreadHooks#respond_to_missing?}. The fibers leave before that: one that stayed would read from the next IO
+      # that gets the descriptor's number.
       module Close
         def self.install
-          return unless RUBY_VERSION < "4.0"
-
           IO.prepend(self, CloseHalf)
           Loops.install
         end

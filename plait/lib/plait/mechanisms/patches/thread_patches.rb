@@ -153,24 +153,29 @@ module Plait
         end
       end
 
-      # Ruby 3.1: a fiber that is interrupted in ConditionVariable#wait leaves it without the mutex, and `synchronize`
-      # then hides the interruption behind a ThreadError.
+      # A fiber that is interrupted in Mutex#sleep leaves it without the mutex, and `synchronize` then hides the interruption
+      # behind a ThreadError. Ruby 3.1 does not lock it again, later ones stop trying at a further interruption.
       module MutexSleep
-        def self.install
-          @installed ||= Mutex.instance_method(:sleep).source_location.nil?
-          Mutex.prepend(self) if @installed
+        class << self
+          def install
+            Mutex.prepend(self)
+            @installed = true
+          end
+
+          # @return [Boolean] whether Kernel#sleep alone asks the scheduler for kernel_sleep
+          def installed? = @installed || false
+
+          # @param blocker [Object] named by what wakes the fiber
+          # @return [Integer, nil] as Mutex#sleep
+          def in_fiber(scheduler, mutex, timeout, blocker = mutex)
+            started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            woken = scheduler.sleep_unlocked(mutex, timeout, blocker)
+            (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started).round if woken
+          end
         end
 
-        # Where Ruby's own is written in Ruby it does it right, and ConditionVariable#wait no longer asks for the method.
-        def self.installed? = @installed
-
         def sleep(timeout = nil)
-          scheduler = Patches.scheduler
-          return super unless scheduler
-
-          started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          woken = scheduler.sleep_unlocked(self, timeout)
-          (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started).round if woken
+          (scheduler = Patches.scheduler) ? MutexSleep.in_fiber(scheduler, self, timeout) : super
         end
       end
 
@@ -179,15 +184,34 @@ module Plait
       module ConditionWait
         def self.install = ConditionVariable.prepend(self)
 
-        def wait(*)
-          super
-        rescue Exception
-          signal if Patches.scheduler
-          raise
+        # From Ruby 4.0 on ConditionVariable#wait does not call the method of a Mutex, but that of any other object.
+        def self.callable(mutex, scheduler)
+          RUBY_VERSION >= "4.0" && mutex.instance_of?(Mutex) ? Sleeper.new(mutex, scheduler) : mutex
+        end
+
+        def wait(mutex, timeout = nil)
+          return super unless (scheduler = Patches.scheduler)
+
+          begin
+            super(ConditionWait.callable(mutex, scheduler), timeout)
+          rescue Exception
+            signal
+            raise
+          end
         end
       end
 
-      private_constant :Join, :TimedOut, :Priority, :InheritedPriority, :ConditionWait
+      # What ConditionVariable#wait asks to sleep, in place of a Mutex.
+      class Sleeper
+        def initialize(mutex, scheduler)
+          @mutex = mutex
+          @scheduler = scheduler
+        end
+
+        def sleep(timeout) = MutexSleep.in_fiber(@scheduler, @mutex, timeout, self)
+      end
+
+      private_constant :Join, :TimedOut, :Priority, :InheritedPriority, :ConditionWait, :Sleeper
     end
   end
 end

@@ -8,6 +8,18 @@ module Plait
   class Scheduler
     # The hooks of Fiber::Scheduler that wait for descriptors.
     module IOHooks
+      # Ruby 4.0 warns at the first IO::Buffer of a process, even if Ruby itself makes it for these hooks.
+      def self.warn_of_no_buffer
+        experimental = Warning[:experimental]
+        Warning[:experimental] = false
+        IO::Buffer.allocate
+      ensure
+        Warning[:experimental] = experimental
+      end
+      private_class_method :warn_of_no_buffer
+
+      warn_of_no_buffer if RUBY_ENGINE == "ruby" && RUBY_VERSION >= "4.0"
+
       # As Ruby says it in threads.
       CLOSED = "stream closed in another thread"
 
