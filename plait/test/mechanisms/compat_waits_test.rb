@@ -22,7 +22,9 @@ class CompatWaitsTest < Minitest::Test
 
   def test_a_join_for_what_is_no_time
     forever = Thread.new { sleep }
-    in_fiber { ["1", Object.new, Complex(0, 1), Time.now].each { |odd| assert_raises(TypeError) { forever.join(odd) } } }
+    odd = ["1", Object.new]
+    odd += [Complex(0, 1), Time.now] if RUBY_VERSION < "3.3" # from there on it is Ruby's own, which takes a Time for seconds
+    in_fiber { odd.each { |one| assert_raises(TypeError) { forever.join(one) } } }
   ensure
     forever.kill.join
   end

@@ -194,10 +194,20 @@ module Plait
       # A finalizer runs in the middle of anything, so that it must not wait; and in a child that was forked meanwhile, which
       # has nothing to end.
       def call(_id)
-        Thread.new { @remains.call } if Native.fork_generation == @generation
+        return unless Native.fork_generation == @generation
+        return later unless main_ractor?
+
+        Thread.new { @remains.call }
       rescue ThreadError
         nil # the system gives none, or the process ends, and all this with it
       end
+
+      private
+
+      def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+
+      # Any ractor may collect the garbage, and no other than the main one can end threads and ports of it.
+      def later = ObjectSpace.define_finalizer(Object.new, self)
     end
 
     private_constant :Finalizer

@@ -24,6 +24,7 @@ module Plait
         #   and that of the pool's {Tickets} for it
         # @param address [Object] of the pool's {Port}
         def initialize(number, body, policy, pipes, address)
+          forget_storage if RUBY_VERSION >= "4.0"
           @attempt = TimedAttempt.new(body, policy)
           @lifeline, tickets = pipes
           @tickets = Tickets::Far.new(tickets)
@@ -34,7 +35,6 @@ module Plait
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
         def run
           Thread.current.report_on_exception = false
-          forget_storage if RUBY_VERSION >= "4.0"
           Interruption.hold do
             prepare
             work
