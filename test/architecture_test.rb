@@ -17,7 +17,8 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/values/deadline.rb" => "a moment on the monotonic clock; the one place that reads it",
       "plait/lib/plait/native.rb" => "the number of a process tells a child of a fork where no extension counts forks",
       "plait/lib/plait/values/uninterruptible.rb" => "a mask around changes of state; neither starts nor waits for anything",
-      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does"
+      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does",
+      "plait/lib/plait/mechanisms/patches/socket_patches.rb" => "the class that it patches"
     },
     forbidden_libraries: {
       "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
