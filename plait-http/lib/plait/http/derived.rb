@@ -22,8 +22,8 @@ module Plait
       # @yieldparam client [Client]
       # @return [Object] the block's value
       # @raise [UsageError]
-      def with(options)
-        return Client.open(**options) { |client| yield client } if options.key?(:cookies) # the next caller must not get them
+      def with(options, &block)
+        return Client.open(**options, &block) if options.key?(:cookies) # the next caller must not get them
 
         begin
           entry = nil

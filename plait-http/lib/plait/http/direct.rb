@@ -145,8 +145,7 @@ module Plait
 
       # @return [String, nil] where a first redirect leads to, within the same origin and to another URL; nil: {Exchange} judges
       def redirected(response, route, url, draft)
-        return unless Redirects::STATUSES.include?(response.status) && @redirects.limit.positive? && @final && @jar.nil?
-        return if url.include?("#") || (draft && !draft.repeats?)
+        return unless repeats?(response, url, draft)
 
         location = only(response, LOCATION)
         return if location.nil? || location.include?("/.") || !location.match?(VISIBLE)
@@ -154,6 +153,11 @@ module Plait
         path = location.getbyte(0) == SLASH && location.getbyte(1) != SLASH
         target = path ? "#{route.prefix}#{location}" : location.force_encoding(Encoding::UTF_8)
         target if route.serves?(target) && target != url
+      end
+
+      def repeats?(response, url, draft)
+        follows = Redirects::STATUSES.include?(response.status) && @redirects.limit.positive?
+        follows && @final && @jar.nil? && !url.include?("#") && (draft.nil? || draft.repeats?)
       end
 
       def long_way(url, draft, timeouts, deadline, earlier = nil)

@@ -17,9 +17,11 @@ module Plait
     # @return [Mechanisms::Options]
     attr_reader :policy
 
-    def initialize(body, policy)
+    # @param execution [RailsExecution, nil] of each attempt
+    def initialize(body, policy, execution: nil)
       @body = body
       @policy = policy
+      @execution = execution
       @timed = policy.timed?
       @retrying = policy.retries.count.positive?
       @storage = Mechanisms::State.storage
@@ -41,7 +43,7 @@ module Plait
       begin
         attempts += 1
         yield attempts, true if block_given?
-        value = @timed ? timed(item) : @body.call(item)
+        value = @execution ? @execution.run { once(item) } : once(item)
       rescue Mechanisms::Interruption
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
@@ -63,6 +65,8 @@ module Plait
     end
 
     private
+
+    def once(item) = @timed ? timed(item) : @body.call(item)
 
     def timed(item)
       seconds, error = allowance

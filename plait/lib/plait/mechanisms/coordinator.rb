@@ -24,7 +24,7 @@ module Plait
       @mechanism = mechanism
       @items = items
       @options = options
-      @attempt = Attempt.new(body, options)
+      @attempt = Attempt.new(body, options, execution: mechanism.execution)
       @done = 0
     end
 
