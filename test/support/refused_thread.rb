@@ -5,12 +5,12 @@ require "open3"
 require "rbconfig"
 
 module Support
-  # Ruby 3.3 lets a thread wait for its turn before the system has given it, and once the system has refused it, all others wait
-  # behind it for ever, in any program (https://bugs.ruby-lang.org/issues/20779, mended in Ruby 3.4).
+  # What Ruby itself does not survive where the system gives no further thread or process, tried without Plait.
   module RefusedThread
-    # Says so when it has gone on after the refusal, and after another chance for threads to run.
-    CODE = <<~RUBY
-      Process::Sys.setuid(65_534) if Process.uid.zero?
+    # Ruby 3.3 lets a thread wait for its turn before the system has given it, and once the system has refused it, all others wait
+    # behind it for ever, in any program (https://bugs.ruby-lang.org/issues/20779, mended in Ruby 3.4). This code goes on after
+    # the refusal, and after another chance for threads to run.
+    THREAD = <<~RUBY
       Process.setrlimit(:NPROC, 1)
       begin
         Thread.new { nil }.join
@@ -18,6 +18,25 @@ module Support
         nil
       end
       sleep(0.01)
+    RUBY
+
+    # From Ruby 3.3 on, a fork ends the thread that gives all others their turns, and afterwards starts another one. Where
+    # the child has the last place, that fails unnoticed (rb_thread_create_timer_thread in thread_pthread.c of 4.0.5), and
+    # the next fork waits for that thread without end.
+    FORK = <<~RUBY
+      Process.setrlimit(:NPROC, Dir.children("/proc/self/task").size)
+      children = []
+      begin
+        2.times { children << fork { sleep } }
+      rescue SystemCallError
+        nil
+      end
+      children.each { |pid| Process.kill(:KILL, pid) }
+    RUBY
+
+    FRAME = <<~RUBY
+      Process::Sys.setuid(20_000 + (Process.pid %% 40_000)) if Process.uid.zero?
+      %s
       $stdout.syswrite("on")
       exit!(0)
     RUBY
@@ -28,17 +47,26 @@ module Support
 
     # @raise [Minitest::Skip] where Ruby stops for ever when it is refused a thread
     def need_survival
-      return if RUBY_ENGINE != "ruby" || RUBY_VERSION < "3.3" || RUBY_VERSION >= "3.4" || survived?
+      return if RUBY_ENGINE != "ruby" || RUBY_VERSION < "3.3" || RUBY_VERSION >= "3.4" || survived?(THREAD)
 
       raise Minitest::Skip, "Ruby #{RUBY_VERSION} stops for ever when it is refused a thread (bug 20779 of Ruby; 3.4 goes on)"
     end
 
-    # @return [Boolean] by trying it, without Plait
-    def survived?
-      return @survived if defined?(@survived)
+    # @raise [Minitest::Skip] where Ruby stops for ever after a fork that got the last place
+    def need_survival_of_forks
+      return if RUBY_ENGINE != "ruby" || RUBY_VERSION < "3.3" || survived?(FORK)
 
-      out, = Open3.capture2("timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "--disable=gems", "-e", CODE)
-      @survived = out == "on"
+      raise Minitest::Skip, "Ruby #{RUBY_VERSION} stops for ever at the second fork where the system gives only one more process"
+    end
+
+    # @param code [String]
+    # @return [Boolean]
+    def survived?(code)
+      @survived ||= {}
+      @survived.fetch(code) do
+        out, = Open3.capture2("timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "--disable=gems", "-e", format(FRAME, code))
+        @survived[code] = out == "on"
+      end
     end
   end
 end

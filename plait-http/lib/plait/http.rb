@@ -5,6 +5,7 @@ require "plait"
 Plait.autoload(:HTTP, __FILE__) if Plait.autoload?(:HTTP)
 
 require_relative "http/client"
+require_relative "http/derived"
 require_relative "http/options"
 require_relative "http/response"
 
@@ -20,11 +21,12 @@ module Plait
     extend Verbs
 
     @lock = Mutex.new
+    @derived = Derived.new
 
     class << self
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] of the request, see {Client#request}, and of the client, see {Client#initialize}: with
-      #   these the call has a client, and connections, of its own
+      # @param options [Hash, nil] of the request, see {Client#request}, and of the client, see {Client#initialize}: calls with
+      #   the same ones share a client and its connections; one with `cookies:` has a client of its own
       # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
       def get(url, options = nil, &block)
@@ -33,11 +35,11 @@ module Plait
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] the keywords, as one Hash
+      # @param options [Hash, nil] (see #get)
       # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
-      def request(method, url, options = nil, **more, &block)
-        with_client({ **more, **keywords(options) }, OF_CLIENTS) { |client, about| client.request(method, url, **about, &block) }
+      def request(method, url, options = nil, &block)
+        with_client(keywords(options), OF_CLIENTS) { |client, about| client.request(method, url, about, &block) }
       end
 
       # Sends many requests at once. See {Client#fan_out}; options of the client, see {Client#initialize}, give it a client of
@@ -47,7 +49,7 @@ module Plait
       # @raise (see Client#fan_out)
       def fan_out(requests, options = nil, **more, &block)
         names = Options::NAMES - [:timeout]
-        with_client({ **more, **keywords(options) }, names) { |client, about| client.fan_out(requests, **about, &block) }
+        with_client({ **more, **keywords(options) || {} }, names) { |client, about| client.fan_out(requests, **about, &block) }
       end
 
       # @return [Client] the one behind these calls
@@ -62,10 +64,10 @@ module Plait
       private
 
       def with_client(options, names)
-        own = options.slice(*names)
-        return yield(client, options) if own.empty?
+        own = options&.slice(*names)
+        return yield(client, options) if own.nil? || own.empty?
 
-        Client.open(**own) { |client| yield(client, options.except(*names)) }
+        @derived.with(own) { |client| yield(client, options.except(*names)) }
       end
     end
 

@@ -61,13 +61,6 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
-  def test_options_of_a_client_give_a_call_of_the_module_one_of_its_own
-    ScriptedOrigin.open do |origin|
-      assert_equal("GET /a/x ", HTTP.get("x", base: origin.url("/a/"), proxy: false).body)
-      wait_until { origin.open_connections.zero? }
-    end
-  end
-
   def test_takes_uris_and_urls
     with_origin do |client, origin|
       assert_equal("GET /x ", client.get(URI(origin.url("/x"))).body)
@@ -275,12 +268,12 @@ class HTTPClientTest < Minitest::Test
   end
 
   def test_each_limit_can_be_raised
-    heads = always(fields: Array.new(200) { |number| "X-#{number}: #{"x" * 1_000}" })
+    heads = always(fields: Array.new(400) { |number| "X-#{number}: #{"x" * 1_000}" })
     with_origin("/heads" => heads) do |client, origin|
       error = assert_raises(Plait::LimitExceeded) { client.get(origin.url("/heads")) }
       assert_match(/a head over the limit.*raise it with limits: {head: …}/, error.message)
-      HTTP::Client.open(**PROXY, limits: { head: 500_000, headers: 300 }) do |own|
-        assert_equal(201, own.get(origin.url("/heads")).headers.size)
+      HTTP::Client.open(**PROXY, limits: { head: 500_000, headers: 500 }) do |own|
+        assert_equal(401, own.get(origin.url("/heads")).headers.size)
       end
     end
     assert_equal([5, 7, nil], [{ max_body: 5 }, { max_body: 7, limits: { body: 8 } }, { limits: { body: nil } }]

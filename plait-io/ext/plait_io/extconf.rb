@@ -31,6 +31,7 @@ find_header("plait_core_user.h", plait_headers) || abort("no plait_core_user.h i
 
 have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
+have_const("RB_WARN_CATEGORY_STRICT_UNUSED_BLOCK", "ruby.h")
 have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
 have_func("epoll_pwait2", "sys/epoll.h")

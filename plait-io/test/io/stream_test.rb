@@ -82,6 +82,17 @@ class IoStreamTest < Minitest::Test
     end
   end
 
+  # Ruby 4.0 writes zeros into all that `String.new(capacity:)` reserves.
+  def test_a_promise_of_much_takes_no_memory
+    skip("needs /proc") unless File.exist?("/proc/self/statm")
+    with_stream do |stream, peer|
+      peer.write("abc")
+      before = resident
+      assert_raises(Plait::ReadTimeout) { stream.read_exactly(900_000_000, deadline: within(0.03)) }
+      assert_operator(resident - before, :<, 30_000_000)
+    end
+  end
+
   everywhere("a timeout within a message closes") do
     with_stream do |stream, peer|
       peer.write("abc")
@@ -365,4 +376,6 @@ class IoStreamTest < Minitest::Test
   end
 
   class Interruption < StandardError; end
+
+  def resident = File.read("/proc/self/statm").split[1].to_i * 4096
 end

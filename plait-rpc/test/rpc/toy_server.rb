@@ -73,13 +73,20 @@ class ToyServer
     return if @closing
 
     @closing = true
-    waker = @path ? UNIXSocket.new(@path) : TCPSocket.new("127.0.0.1", port)
+    waker = wake
     @acceptor.join
   ensure
     waker&.close
   end
 
   private
+
+  # A connection that came just before has woken it already: then this one may be reset.
+  def wake
+    @path ? UNIXSocket.new(@path) : TCPSocket.new("127.0.0.1", port)
+  rescue SystemCallError, IOError
+    nil
+  end
 
   def accept
     threads = []

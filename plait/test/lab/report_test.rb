@@ -4,7 +4,6 @@
 
 require_relative "builders"
 require "json"
-require "csv"
 
 class LabReportTest < Minitest::Test
   include LabBuilders
@@ -29,11 +28,11 @@ class LabReportTest < Minitest::Test
 
   def test_csv_is_one_line_a_row
     odd = "odd, \"quoted\"\nlabel"
-    lines = CSV.parse(report(row(:sequence, 1.0, 2.0), row(:threads, 1.0, label: odd)).to_csv, headers: true)
+    lines = parse_csv(report(row(:sequence, 1.0, 2.0), row(:threads, 1.0, label: odd)).to_csv)
     assert_equal(["sequence", odd], lines.map { |line| line["label"] })
     wanted = { "workload" => "sleep", "wall_s_median" => "1.5", "wall_s_min" => "1.0", "wall_s_max" => "2.0",
                "n" => "2" }
-    assert_equal(wanted, lines.first.to_h.slice(*wanted.keys))
+    assert_equal(wanted, lines.first.slice(*wanted.keys))
   end
 
   def test_failures_and_interruptions_are_told
@@ -86,6 +85,16 @@ class LabReportTest < Minitest::Test
   end
 
   private
+
+  # The csv library is no part of Ruby from 3.4 on.
+  # @return [Array<Hash{String => String}>]
+  def parse_csv(text)
+    fields = text.scan(/("(?:[^"]|"")*"|[^",\n]*)([,\n])/)
+    names, *lines = fields.slice_after { |_, ending| ending == "\n" }.map do |line|
+      line.map { |field, _| field.start_with?("\"") ? field[1...-1].gsub("\"\"", "\"") : field }
+    end
+    lines.map { |line| names.zip(line).to_h }
+  end
 
   def sample = report(row(:sequence, 10.0, 10.1), row(:threads, 3.0, 3.1))
 end

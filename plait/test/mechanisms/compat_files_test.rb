@@ -124,8 +124,10 @@ class CompatFilesTest < Minitest::Test
   end
 
   def test_the_rest_of_kernel_open
-    collect_warnings { in_fiber { assert_equal("x\n", open("| echo x", &:read)) } } # rubocop:disable Security/Open
     assert_raises(NoMethodError) { Object.new.open(File::NULL) }
+    return if RUBY_VERSION >= "4.0" # it starts no command any longer
+
+    collect_warnings { in_fiber { assert_equal("x\n", open("| echo x", &:read)) } } # rubocop:disable Security/Open
   end
 
   # --- Locks

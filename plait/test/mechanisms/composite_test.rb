@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "plait"
-require "fiddle"
+require "support/stuck"
 require "tempfile"
 
 # Several processes of several threads or fibers.
@@ -119,10 +119,9 @@ class CompositeTest < Minitest::Test
   end
 
   def test_a_body_that_holds_up_everything_is_ended
-    sleeping = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
     each_pair do |on|
       outcomes = assert_no_leaks do
-        Plait.map(1..8, on: on, limit: [2, 2], timeout: 2, on_error: :collect) { |x| x == 3 ? sleeping.call(60) : x }
+        Plait.map(1..8, on: on, limit: [2, 2], timeout: 2, on_error: :collect) { |x| x == 3 ? Support::Stuck.call(60) : x }
       end
 
       assert_kind_of(Plait::TimeoutError, outcomes[2].error, on)

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/scheduler_cases"
 require "support/fresh_ruby"
+require "support/stuck"
 
 # What Scheduler.new(blocking: …) does about a call that keeps the loop from turning.
 class WatchdogTest < Minitest::Test
@@ -62,7 +63,7 @@ class WatchdogTest < Minitest::Test
     { sleep: -> { sleep(0.001) }, queue: -> { Thread.new { 1 }.value }, read: -> { writer << "x" and reader.readpartial(1) },
       select: -> { IO.select(nil, [writer]) }, process: -> { Process.wait(spawn("true")) }, offload: -> { Plait.offload { 1 } },
       a_wait_that_is_over_at_once: -> { sleep(0) } }.each do |name, wait|
-      seen = reports_of { wait.call.then { compute(BLOCKED) }.then { wait.call } }
+      seen = reports_of { |dog| wait.call.then { compute(BLOCKED, dog) }.then { wait.call } }
       assert_equal([compute_line], seen.map { |report| report.location[/:(\d+):/, 1].to_i }, name.to_s)
     end
   ensure
@@ -256,21 +257,15 @@ class WatchdogTest < Minitest::Test
   private
 
   # Keeps the loop, but not the GVL: other threads get their turns.
-  def compute(seconds)
+  # @param dog [Watchdog, nil] goes on until that one has a report: on a busy machine its thread may come late
+  def compute(seconds, dog = nil)
     limit = now + seconds
-    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit || (dog && dog.reports.empty?)
   end
 
   def compute_line = method(:compute).source_location.last + 2
 
-  # No other thread runs meanwhile.
-  def keep_the_gvl(seconds)
-    require "fiddle"
-    usleep = Fiddle::Function.new(Fiddle.dlopen(nil)["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
-    usleep.call((seconds * 1_000_000).to_i)
-  rescue LoadError
-    skip("fiddle is not installed: gem install fiddle")
-  end
+  def keep_the_gvl(seconds) = Support::Stuck.call(seconds)
 
   def report_with(backtrace) = Plait::Scheduler::Watchdog::Report.new(seconds: 0.5, backtrace: backtrace)
 
@@ -278,7 +273,7 @@ class WatchdogTest < Minitest::Test
     dog = nil
     in_fiber(blocking: :record, threshold: threshold) do |scheduler|
       dog = scheduler.watchdog
-      yield
+      yield dog
     end
     dog.reports
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "run"
 require_relative "workspace"
 
 module Support
@@ -11,9 +12,15 @@ module Support
     class Chroot
       ENTER = <<~SH
         set -e
-        mount -t tmpfs tmpfs "$2"
-        mkdir "$2/upper" "$2/work" "$2/root"
-        mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
+        program="$4"
+        if [ "$5" = layered ]; then
+          mount -t tmpfs tmpfs "$2"
+          mkdir "$2/upper" "$2/work" "$2/root"
+          mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
+        else
+          mkdir "$2/root"
+          mount --bind "$1" "$2/root"
+        fi
         cp -L /etc/hosts /etc/resolv.conf "$2/root/etc/"
         mkdir -p "$2/root/etc/ssl/certs"
         cp -L /etc/ssl/certs/ca-certificates.crt "$2/root/etc/ssl/certs/" || true
@@ -21,43 +28,50 @@ module Support
         mount --rbind /dev "$2/root/dev"
         mount --bind "$3" "$2/root/mnt"
         root="$2/root"
-        shift 3
-        exec chroot "$root" /usr/bin/env sh -c 'cd /mnt && exec ruby bin/test "$@"' sh "$@"
+        shift 5
+        exec chroot "$root" /usr/bin/env sh -c 'program=$1; shift; cd /mnt && exec $program bin/test "$@"' sh "$program" "$@"
       SH
 
       # @return [Array<Chroot>]
       def self.all = ENV["PLAIT_CHROOT"] ? [new(ENV["PLAIT_CHROOT"])] : []
 
-      def initialize(system)
+      def initialize(system, program = "ruby")
         @system = system
+        @program = program
       end
 
       def name
-        version = IO.popen(["chroot", @system, "ruby", "-e", "print RUBY_VERSION", { err: File::NULL }], &:read)
-        version.empty? ? "chroot" : "ruby #{version} (chroot)"
+        @name ||= begin
+          version = IO.popen(["chroot", @system, @program, "-e", "print RUBY_VERSION", { err: File::NULL }], &:read)
+          version.empty? ? "chroot" : "ruby #{version} (chroot)"
+        end
       end
 
-      # @return [Boolean] whether the tests passed
-      def test(folder, arguments)
-        return needs_root unless Process.uid.zero?
+      # It need not be made first.
+      def here? = true
+
+      def prepare = nil
+
+      # @param run [Run]
+      # @return [Row]
+      def test(folder, arguments, run)
+        return Row.new(name, remark: "PLAIT_CHROOT needs root: chroot and mount are not for others") unless Process.uid.zero?
 
         Dir.mktmpdir("plait-chroot-") do |layer|
-          system(environment, "unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh",
-                 @system, layer, folder, *arguments, unsetenv_others: true)
-        end || false
+          run.call(environment, "unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh",
+                   @system, layer, folder, @program, layered? ? "layered" : "itself", *arguments, unsetenv_others: true)
+        end
       end
 
       private
 
+      def layered? = true
+
       def environment
         { "PATH" => "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME" => "/root",
           "LANG" => "C.UTF-8", "SSL_CERT_FILE" => "/etc/ssl/certs/ca-certificates.crt",
-          "PLAIT_INSTALL" => ENV.fetch("PLAIT_INSTALL", "0"), "PLAIT_JOBS" => ENV.fetch("PLAIT_JOBS", nil) }.compact
-      end
-
-      def needs_root
-        warn("PLAIT_CHROOT needs root: chroot and mount are not for others")
-        false
+          "PLAIT_INSTALL" => ENV.fetch("PLAIT_INSTALL", layered? ? "0" : "1"),
+          **ENV.slice("PLAIT_JOBS", "PLAIT_AGAIN", "PLAIT_TEST_TIMEOUT", "PLAIT_FILE_TIMEOUT") }
       end
     end
   end

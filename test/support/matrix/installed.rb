@@ -13,29 +13,25 @@ module Support
       OLDEST = Gem::Version.new("3.1")
 
       class << self
-        # @return [Array<Installed>] the newest of each minor version
+        # @return [Array<Installed>] the newest of each minor version, of which one that is named comes before all others
         def all
-          rubies = paths.filter_map { |path| identify(path) }
-          return rubies if ENV["PLAIT_RUBIES"]
-
-          rubies.group_by { |ruby| [ruby.engine, *ruby.version.segments.first(2)] }.values
-                .map { |same| same.max_by(&:version) }
+          named = ENV.fetch("PLAIT_RUBIES", "").split(":").filter_map { |path| identify(path) }
+          found = paths.filter_map { |path| identify(path) }.sort_by(&:version).reverse.uniq(&:minor)
+          [*named, *found.reject { |ruby| named.any? { |one| one.minor == ruby.minor } }].sort_by(&:minor)
         end
 
         private
 
         def paths
-          return ENV["PLAIT_RUBIES"].split(":") if ENV["PLAIT_RUBIES"]
-
           folders = [*PLACES.flat_map { |place| Dir["#{File.expand_path(place)}/*/bin"] }, *ENV["PATH"].split(":")]
           programs = folders.flat_map { |folder| Dir.glob(NAMES, base: folder).map { |name| File.join(folder, name) } }
           programs.map { |path| File.realpath(path) }.uniq
         end
 
         def identify(path)
-          answer = IO.popen([path, "-e", "puts RUBY_ENGINE, RUBY_VERSION", { err: File::NULL }], &:read)
-          engine, version = answer.split
-          new(path, engine, Gem::Version.new(version)) if version && Gem::Version.new(version) >= OLDEST
+          code = "puts RUBY_ENGINE, RUBY_ENGINE_VERSION, RUBY_VERSION"
+          engine, version, language = IO.popen([path, "-e", code, { err: File::NULL }], &:read).split
+          new(path, engine, Gem::Version.new(version)) if language && Gem::Version.new(language) >= OLDEST
         rescue SystemCallError
           nil
         end
@@ -45,7 +41,7 @@ module Support
 
       # @param path [String]
       # @param engine [String] "ruby", "jruby"
-      # @param version [Gem::Version] of the language
+      # @param version [Gem::Version] of the engine
       def initialize(path, engine, version)
         @path = path
         @engine = engine
@@ -54,10 +50,15 @@ module Support
 
       def name = "#{@engine} #{@version}"
 
-      # @return [Boolean] whether the tests passed
-      def test(folder, arguments)
-        system(environment, @path, "bin/test", *arguments, chdir: folder) || false
-      end
+      def minor = [@engine, @version.segments.first(2)]
+
+      def here? = true
+
+      def prepare = nil
+
+      # @param run [Run]
+      # @return [Row]
+      def test(folder, arguments, run) = run.call(environment, @path, "bin/test", *arguments, chdir: folder)
 
       private
 

@@ -37,12 +37,18 @@ module Support
 
       def name = "jruby 9.4"
 
-      # @return [Boolean] whether the tests passed
-      def test(folder, arguments)
+      def here? = false
+
+      def prepare
         fetch_jars
         unpack
+      end
+
+      # @param run [Run]
+      # @return [Row]
+      def test(folder, arguments, run)
         environment = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |variable| [variable, nil] }
-        system(environment, launcher, "bin/test", *arguments, chdir: folder) || false
+        run.call(environment, launcher, "bin/test", *arguments, chdir: folder)
       end
 
       private

@@ -3,6 +3,7 @@
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "connections"
+require_relative "direct"
 require_relative "exchange"
 require_relative "fan_out"
 require_relative "connections/routes"
@@ -20,29 +21,29 @@ module Plait
       # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
-      def head(url, options = nil, **more, &block) = request(:head, url, options, **more, &block)
+      def head(url, options = nil, &block) = request(:head, url, options, &block)
 
       # (see #head)
-      def post(url, options = nil, **more, &block) = request(:post, url, options, **more, &block)
+      def post(url, options = nil, &block) = request(:post, url, options, &block)
 
       # (see #head)
-      def put(url, options = nil, **more, &block) = request(:put, url, options, **more, &block)
+      def put(url, options = nil, &block) = request(:put, url, options, &block)
 
       # (see #head)
-      def patch(url, options = nil, **more, &block) = request(:patch, url, options, **more, &block)
+      def patch(url, options = nil, &block) = request(:patch, url, options, &block)
 
       # (see #head)
-      def delete(url, options = nil, **more, &block) = request(:delete, url, options, **more, &block)
+      def delete(url, options = nil, &block) = request(:delete, url, options, &block)
 
       # (see #head)
-      def options(url, options = nil, **more, &block) = request(:options, url, options, **more, &block)
+      def options(url, options = nil, &block) = request(:options, url, options, &block)
 
       private
 
-      # @return [Hash]
+      # @return [Hash, nil]
       # @raise [UsageError]
       def keywords(options)
-        return options.to_h if options.nil? || options.is_a?(Hash)
+        return options if options.nil? || options.is_a?(Hash)
 
         raise UsageError, "options are a Hash or keywords, not #{options.class}; a body goes by body:, json:, form: or multipart:"
       end
@@ -67,7 +68,7 @@ module Plait
       # @return [Timeouts]
       attr_reader :timeouts
       # @api private
-      attr_reader :connections, :heads
+      attr_reader :connections, :heads, :direct
 
       # @param options [Hash]
       # @option options [String, URI, URL, nil] :base relative URLs are resolved against it
@@ -86,6 +87,8 @@ module Plait
       # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
       # @option options [Hash, Protocols::HTTP1::Limits] :limits of a server's answer, see {Protocols::HTTP1::Limits}: head,
       #   headers, trailer …; {body: nil}: a body may have any length
+      # @option options [Boolean] :strict refuse answers that break a rule which curl lets pass (false), see
+      #   {Protocols::HTTP1::Repair}
       # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
       # @option options [Hash] :pool per_key: connections to an origin, max: in all, max_idle: unused ones that are kept (half
       #   of the descriptors that the process may have), idle_timeout: seconds for which one is (30), wait: seconds for a
@@ -99,7 +102,7 @@ module Plait
         @timeouts = @settings.timeouts
         @heads = Heads.new(@settings)
         @connections = Connections.new(@settings, @heads)
-        @routes = @connections.routes
+        @direct = Direct.new(self)
       end
 
       # A client for the time of a block.
@@ -113,35 +116,28 @@ module Plait
         client&.close
       end
 
-      # GET. A plain one takes the short way: the response is the only new object.
       # @param url [String, URI, URL]
       # @param options [Hash, nil] see {#request}; a Hash or keywords
       # @return [Response]; with a block: the block's value
       # @raise (see #request)
-      def get(url, options = nil, &block)
-        if options.nil? && block.nil? && url.is_a?(String) && Interception.current.nil?
-          route = @routes.plain(url)
-          return straight(route, url) if route
-        end
-        request(:get, url, options, &block)
-      end
+      def get(url, options = nil, &block) = request(:get, url, options, &block)
 
+      # An ordinary call takes the short way: with few or no objects besides its response, see {Direct}.
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] the keywords, as one Hash
-      # @param redirects [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
-      # @param retries [Object, nil] instead of the client's, as in {#initialize}; false or 0: none
-      # @param about [Hash] see {Request#initialize}: headers, query, body, json, form, multipart, auth, timeout, allow_body
+      # @param options [Hash, nil] a Hash or keywords: those of {Request#initialize} (headers, query, body, json, form, multipart,
+      #   auth, timeout, allow_body), and
+      # @option options [Object] :redirects instead of the client's, as in {#initialize}; false or 0: none
+      # @option options [Object] :retries instead of the client's, as in {#initialize}; false or 0: none
       # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
       #   an exception or `break` closes the connection; a part that the block leaves unread is dropped.
       # @return [Response]; with a block: the block's value
       # @raise [UsageError, LocalProtocolError] for a request that can't be sent: nothing was
       # @raise [ConnectionError, TimeoutError, RemoteProtocolError] for a failure on the way
       # @raise [RedirectError]
-      def request(method, url, options = nil, redirects: nil, retries: nil, **about, &block)
-        return request(method, url, redirects: redirects, retries: retries, **about, **keywords(options), &block) if options
-
-        perform(Request.new(method, url, base: @settings.base, **about), redirects: redirects, retries: retries, &block)
+      def request(method, url, options = nil, &block)
+        options = keywords(options)
+        (@direct.call(method, url, options) unless block) || long_way(method, url, options || {}, &block)
       end
 
       # @param request [Request, String, URI, Hash]
@@ -193,24 +189,10 @@ module Plait
 
       private
 
-      # The short way, as long as nothing happens on it.
-      def straight(route, url)
-        deadline = @timeouts.total && (Deadline.now + @timeouts.total)
-        stale = false
-        response = @connections.with(route, @timeouts, deadline) do |wire, used|
-          wire.get(url, route.offset, route.block, @timeouts, deadline)
-        rescue ConnectionClosed
-          stale = @connections.stale?(wire, used: used)
-          raise
-        end
-        Exchange.plain?(response) ? response : long_way(url, deadline).finish(response)
-      rescue Error => e
-        raise if response
-
-        long_way(url, deadline).recover(e, stale: stale)
+      def long_way(method, url, options, &block)
+        request = Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))
+        perform(request, **options.slice(:redirects, :retries), &block)
       end
-
-      def long_way(url, deadline) = Exchange.new(self, Request.new(:get, url), deadline: deadline)
     end
   end
 end

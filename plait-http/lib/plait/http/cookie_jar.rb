@@ -50,7 +50,11 @@ module Plait
 
         # @param host [String]
         # @return [Array<Cookie>] of the host and of the domains above it
-        def near(host) = above(host).flat_map { |domain| @domains.fetch(domain, NONE).values }
+        def near(host)
+          return @domains.fetch(host, NONE).values if Matching.address?(host)
+
+          above(host).flat_map { |domain| @domains.fetch(domain, NONE).values }
+        end
 
         # @param name [String]
         # @return [Array<Cookie>] of all domains
@@ -68,11 +72,15 @@ module Plait
 
         # @return [void]
         def use(cookie)
+          return if cookie.equal?(@newest)
+
+          @newest = cookie
           @used.delete(cookie)
           @used[cookie] = true
+          key = cookie.key
           own = @domains[cookie.domain]
-          own.delete(cookie.key)
-          own[cookie.key] = cookie
+          own.delete(key)
+          own[key] = cookie
         end
 
         # @return [void]
@@ -95,12 +103,11 @@ module Plait
         private
 
         def above(host)
-          return [host] if Matching.address?(host)
-
           [host].tap { |domains| domains << domains.last.partition(".").last while domains.last.include?(".") }
         end
 
         def add(cookie)
+          @newest = nil
           @used[cookie] = true
           (@domains[cookie.domain] ||= {})[cookie.key] = cookie
           (@secure[cookie.name] ||= {}.compare_by_identity)[cookie] = true if cookie.secure
@@ -185,6 +192,10 @@ module Plait
       end
       private_constant :FileFormat
 
+      # Where a request goes, as far as cookies are concerned: cheaper than a {URL}.
+      # @api private
+      Place = Struct.new(:scheme, :host, :path)
+
       # Cookies of a domain; §6.1 asks for 50 at least.
       PER_DOMAIN = 180
       # Cookies of all together, as §6.1 asks for.
@@ -216,9 +227,9 @@ module Plait
       # @param url [String, URL]
       # @return [String, nil] the value of Cookie; nil when there is none
       def header_for(url)
-        url = URL.parse(url)
+        url = URL.parse(url) unless url.is_a?(Place)
         found = @lock.synchronize { fitting(url).each { |cookie| @store.use(cookie) } }
-        return if found.empty?
+        return found.first&.pair if found.size < 2
 
         found.sort_by { |cookie| [-cookie.path.bytesize, cookie.created] }.map(&:pair).join("; ")
       end

@@ -97,19 +97,17 @@ module Plait
         def late?(pause) = @deadline && Deadline.now + pause >= @deadline
       end
 
-      # @return [Boolean] whether it is for the caller as it is, where there are no cookies
-      def self.plain?(response) = response.status < 300 && !response.encoded?
-
       # @param deadline [Float, nil] monotonic seconds, for all of it
+      # @param history [Array<Response>, nil] the redirects so far
       def initialize(client, request, timeouts: client.timeouts, deadline: nil, redirects: client.settings.redirects,
-                     retries: client.settings.retries)
+                     retries: client.settings.retries, history: nil)
         @client = client
         @timeouts = Timeouts.from(request.timeout, timeouts)
         @deadline = [deadline, @timeouts.total && (Deadline.now + @timeouts.total)].compact.min
         @redirects = redirects
         @attempts = Attempts.new(retries, @deadline)
         @message = Message.new(client, request)
-        @history = []
+        @history = history || []
       end
 
       # @raise [Error]

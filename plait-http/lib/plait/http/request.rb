@@ -79,6 +79,9 @@ module Plait
     module Form
       # The value of Content-Type.
       CONTENT_TYPE = "application/x-www-form-urlencoded"
+      # A text that is its own form.
+      PLAIN = /\A[\w*.-]*\z/
+      private_constant :PLAIN
 
       module_function
 
@@ -91,18 +94,25 @@ module Plait
       def encode(fields)
         raise UsageError, no_fields(fields) unless fields.respond_to?(:flat_map)
 
-        fields.flat_map { |name, value| value.is_a?(Array) ? value.map { |one| pair(name, one) } : [pair(name, value)] }
-              .join("&")
+        fields.each_with_object(+"") do |(name, value), text|
+          value.is_a?(Array) ? value.each { |one| append(text, name, one) } : append(text, name, value)
+        end
       end
 
       # @api private
-      def pair(name, value) = value.nil? ? escape(name, name) : "#{escape(name, name)}=#{escape(name, value)}"
+      def append(text, name, value)
+        text << "&" unless text.empty?
+        text << escape(name, name)
+        text << "=" << escape(name, value) unless value.nil?
+      end
 
       # @api private
       def escape(name, value)
         raise UsageError, unfit(name, value) if value.respond_to?(:read) || value.respond_to?(:each)
 
-        text = value.to_s
+        text = value.is_a?(Symbol) ? value.name : value.to_s
+        return text if text.ascii_only? && text.match?(PLAIN)
+
         text = text.encode(Encoding::UTF_8) unless text.encoding == Encoding::BINARY
         URI.encode_www_form_component(text)
       rescue EncodingError => e
@@ -134,6 +144,8 @@ module Plait
       # Methods whose requests have no body, or none that means anything (RFC 9110 §9.3).
       BODILESS = %w[GET HEAD TRACE CONNECT].freeze
       BODIES = %i[body json form multipart].freeze
+      # @api private
+      JSON_TYPE = "application/json"
       private_constant :BODIES
 
       class << self
@@ -147,6 +159,16 @@ module Plait
           when Hash then from_hash(spec, base)
           else new(:get, spec, base: base)
           end
+        end
+
+        # @api private
+        # @return [String]
+        # @raise [UsageError]
+        def json(value)
+          require "json"
+          JSON.generate(value)
+        rescue JSON::GeneratorError, JSON::NestingError, EncodingError => e
+          raise UsageError, "json: #{e.message}"
         end
 
         # @api private
@@ -250,15 +272,12 @@ module Plait
       end
 
       def as_json(value)
-        require "json"
-        typed("application/json")
-        JSON.generate(value)
-      rescue JSON::GeneratorError, JSON::NestingError, EncodingError => e
-        raise UsageError, "json: #{e.message}"
+        typed(JSON_TYPE)
+        self.class.json(value)
       end
 
       def as_form(fields)
-        typed("application/x-www-form-urlencoded")
+        typed(Form::CONTENT_TYPE)
         Form.encode(fields)
       end
 

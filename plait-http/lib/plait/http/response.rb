@@ -67,7 +67,10 @@ module Plait
 
       # @return [Request, nil] the request, the last one after redirects; nil for a response that was built
       def request
-        given_request || (url && self.request = Request.new(:get, url))
+        given = given_request
+        return given if given.is_a?(Request)
+
+        self.request = given ? given.request : Request.new(:get, url) if given || url
       end
 
       # @return [Headers] frozen
@@ -175,7 +178,8 @@ module Plait
       def _dump(_level)
         Marshal.dump([head_bytes, status, version, reason.bytesize, encoded?,
                       { body: body, url: url, phases: phases, trailers: trailers, durations: durations,
-                        request: given_request&.without_body, redirects: @redirects, decoded: @decoded, index: index }])
+                        request: (request if given_request)&.without_body, redirects: @redirects, decoded: @decoded,
+                        index: index }])
       end
 
       private
@@ -276,6 +280,9 @@ module Plait
 
       # @return [Boolean] whether there is a Content-Encoding
       def encoded? = @encoded
+
+      # @return [Boolean] whether there is a Set-Cookie
+      def sets_cookies? = @head_bytes.match?(/^set-cookie:/i)
     end
     private_constant :PureResponse
 

@@ -16,8 +16,11 @@ enum { PORTION = 64 * 1024 };
 static const double SLOW = 0.0002, GATHER = 0.0005;
 
 static ID id_respond, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running;
-static ID id_forget, id_object, id_method, id_least, id_most, id_named, id_doubt;
+static ID id_forget, id_call, id_object, id_method, id_least, id_most, id_named, id_doubt;
 static VALUE callable_class, delayed_class;
+
+/* Whether this Ruby warns of unused blocks, and whether it does so without -w, too: as at the start of the program. */
+static bool may_warn, warns_always;
 
 /* ---- without interrupts ---- */
 
@@ -88,10 +91,21 @@ static bool rpc_batch_run_plain(const struct request *request, VALUE callable) {
     return rpc_batch_run_fits(callable, RARRAY_LEN(request->params) - 1);
 }
 
+/* Since Ruby 3.4 a call from here warns of each method that ignores the block. One by __send__, in Ruby, never does. */
+static bool rpc_batch_run_warns(void) {
+    return warns_always || (may_warn && RTEST(ruby_verbose));
+}
+
+static VALUE rpc_batch_run_call_by_ruby(VALUE callable, VALUE token) {
+    VALUE arguments = rb_ary_subseq(token, 1, RARRAY_LEN(token) - 1);
+    return rb_block_call(callable, id_call, 1, &arguments, rpc_batch_run_answer_early, token);
+}
+
 static VALUE rpc_batch_run_call(VALUE callable, VALUE token) {
     VALUE object = rb_attr_get(callable, id_object);
     ID method = rb_sym2id(rb_attr_get(callable, id_method));
     rb_thread_local_aset(rb_thread_current(), id_running, token);
+    if (rpc_batch_run_warns()) return rpc_batch_run_call_by_ruby(callable, token);
     int count = (int)RARRAY_LEN(token) - 1;
     VALUE arguments[16];
     for (int i = 0; i < count; i++) arguments[i] = RARRAY_AREF(token, i + 1);
@@ -257,7 +271,16 @@ static VALUE rpc_batch_run_class_of_rpc(VALUE rpc, const char *name) {
     return class;
 }
 
+static void rpc_batch_run_define_warnings(void) {
+#ifdef HAVE_CONST_RB_WARN_CATEGORY_STRICT_UNUSED_BLOCK
+    VALUE category = ID2SYM(rb_intern("strict_unused_block"));
+    may_warn = true;
+    warns_always = RTEST(rb_funcall(rb_const_get(rb_cObject, rb_intern("Warning")), rb_intern("[]"), 1, category));
+#endif
+}
+
 void plait_init_rpc_batch_run(VALUE rpc) {
+    rpc_batch_run_define_warnings();
     id_respond = rb_intern("respond");
     id_find = rb_intern("find");
     id_conclude = rb_intern("conclude");
@@ -266,6 +289,7 @@ void plait_init_rpc_batch_run(VALUE rpc) {
     id_took = rb_intern("took");
     id_running = rb_intern("plait_rpc_incoming");
     id_forget = rb_intern("forget");
+    id_call = rb_intern("call");
     id_object = rb_intern("@object");
     id_method = rb_intern("@method");
     id_least = rb_intern("@least");

@@ -17,6 +17,7 @@ struct response {
     uint16_t status;
     uint8_t minor;                   /* of the version: 0 and 1 of HTTP/1, else HTTP/2 */
     bool encoded;                    /* there is a Content-Encoding */
+    bool sets_cookies;               /* there is a Set-Cookie */
     int url_encoding;                /* index */
     uint32_t url_size;               /* bytes of `url`, until a String of it is a member */
     char url[];                      /* the caller may change the given String, and most never ask for it */
@@ -93,6 +94,7 @@ VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_
         .status = head->status,
         .minor = head->minor,
         .encoded = head->seen >> HTTP1_FIELD_CONTENT_ENCODING & 1,
+        .sets_cookies = head->seen >> HTTP1_FIELD_SET_COOKIE & 1,
         .head = response_hold(bytes, size, last),
     };
     for (int member = 0; member < RESPONSE_MEMBERS; member++) response->members[member] = Qnil;
@@ -143,6 +145,10 @@ static VALUE response_head_bytes(VALUE self) {
 
 static VALUE response_encoded(VALUE self) {
     return response_of(self)->encoded ? Qtrue : Qfalse;
+}
+
+static VALUE response_sets_cookies(VALUE self) {
+    return response_of(self)->sets_cookies ? Qtrue : Qfalse;
 }
 
 static VALUE response_durations(VALUE self) {
@@ -232,6 +238,7 @@ void plait_define_response(VALUE http) {
     rb_define_method(response_class, "reason", response_reason, 0);
     rb_define_method(response_class, "head_bytes", response_head_bytes, 0);
     rb_define_method(response_class, "encoded?", response_encoded, 0);
+    rb_define_method(response_class, "sets_cookies?", response_sets_cookies, 0);
     rb_define_method(response_class, "durations", response_durations, 0);
     rb_define_method(response_class, "durations=", response_set_durations, 1);
     rb_define_method(response_class, "trailers", response_trailers, 0);

@@ -4,6 +4,7 @@
  *
  *     rb_wire_methods.c   the class: what Ruby calls
  *     rb_wire_exchange.c  its memory, its end, and the guard around each exchange
+ *     rb_wire_head.c      heads of ordinary requests
  *     rb_wire_send.c      requests
  *     rb_wire_receive.c   answers: bytes and heads
  *     rb_wire_body.c      their bodies
@@ -129,6 +130,7 @@ struct exchange {
     bool surplus;           /* a byte has come, and was dropped, that belongs to no answer */
     bool continued;         /* 100 has come */
     bool slow;              /* more than one receive was needed */
+    bool repaired;          /* the head broke a rule that a lenient client lets pass */
 };
 
 /* What has come for a request that was launched. */

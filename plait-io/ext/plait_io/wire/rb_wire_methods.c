@@ -12,6 +12,7 @@
 #include "rb_wire_batch_places.h"
 #include "rb_wire_body.h"
 #include "rb_wire_exchange.h"
+#include "rb_wire_head.h"
 #include "rb_wire_launch.h"
 #include "rb_wire_move.h"
 #include "rb_wire_receive.h"
@@ -358,4 +359,5 @@ void plait_init_wire(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativeHTTP");
     rb_define_singleton_method(native, "define_wire", wire_native_http_define, 1);
     rb_define_singleton_method(native, "define_response", wire_native_http_define_response, 1);
+    plait_init_wire_head(native);
 }

@@ -61,7 +61,8 @@ class Service
   def hidden = "secret"
 end
 
-def show(*values) = puts(values.map(&:inspect).join(" "))
+# Since Ruby 3.4 there are spaces around the arrow of a Hash.
+def show(*values) = puts(values.map { |value| value.inspect.gsub(" => ", "=>") }.join(" "))
 
 def failure
   yield

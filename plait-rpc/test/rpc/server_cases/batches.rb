@@ -72,6 +72,15 @@ module ServerCases
       assert_predicate(quick.noted, :empty?)
     end
 
+    # With warnings on, a method is called in another way.
+    def test_every_kind_of_request_where_warnings_are_off
+      verbose = $VERBOSE
+      $VERBOSE = false
+      test_every_kind_of_request_at_once
+    ensure
+      $VERBOSE = verbose
+    end
+
     def test_each_knows_its_own_id
       serve_quick
       talker = trained

@@ -4,15 +4,16 @@
 /* Of a thread: it makes its time slices eight times as long. */
 enum { HIGHEST_PRIORITY = 3 };
 
-static ID id_blocker, id_fiber, id_priority, id_priority_before, id_push, id_raised, id_selector, id_set_priority, id_wakeup;
-static ID id_woken;
+static ID id_alive, id_blocker, id_fiber, id_priority, id_priority_before, id_push, id_raised, id_selector, id_set_priority;
+static ID id_wakeup, id_woken;
 static VALUE mutex_class;
 
 /* Twin of Blocked#answers?. */
 static int scheduler_unblock_answers(VALUE wait, VALUE blocker) {
     VALUE own = rb_ivar_get(wait, id_blocker);
     if (own == blocker || NIL_P(own)) return 1;
-    return RTEST(rb_obj_is_kind_of(own, rb_cThread)) && RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
+    if (!RTEST(rb_obj_is_kind_of(own, rb_cThread)) || !RTEST(rb_obj_is_kind_of(blocker, rb_cThread))) return 0;
+    return !RTEST(rb_funcall(own, id_alive, 0));
 }
 
 static int scheduler_unblock_wake_here(const struct native *native, VALUE blocker, VALUE fiber) {
@@ -100,6 +101,7 @@ static VALUE scheduler_unblock_unblock(VALUE self, VALUE blocker, VALUE fiber) {
 }
 
 void plait_scheduler_define_unblock(VALUE native) {
+    id_alive = rb_intern("alive?");
     id_blocker = rb_intern("@blocker");
     id_fiber = rb_intern("@fiber");
     id_priority = rb_intern("priority");

@@ -105,9 +105,10 @@ module Plait
       STORAGE = Fiber.method_defined?(:storage) && Fiber.instance_method(:storage).owner.equal?(Fiber)
 
       # What an item keeps by itself of the thread that its fiber shares with other items: thread variables, and what
-      # ActiveSupport keeps by thread. {Patches::SharedThread} has Ruby look here. Fibers that the item begins have the same.
+      # ActiveSupport keeps by thread. {Patches::ThreadPatches::SharedThread} has Ruby look here. Fibers that the item begins have
+      # the same.
       class Own
-        # In fiber storage, from Ruby 3.2 on. Before, {Patches::SharedThread} gives each Fiber an attribute.
+        # In fiber storage, from Ruby 3.2 on. Before, {Patches::ThreadPatches::SharedThread} gives each Fiber an attribute.
         KEY = :plait_own
 
         class << self

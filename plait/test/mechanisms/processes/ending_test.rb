@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/stuck"
 require "plait"
-require "fiddle"
 require "tempfile"
 
 # Timeouts, cancellation, and the end of the parent.
@@ -24,13 +24,6 @@ class ProcessesEndingTest < Minitest::Test
     false
   end
 
-  # Sleeps in C with the GVL held: no thread of this process can run.
-  def self.stuck(seconds)
-    Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true).call(seconds)
-  end
-
-  def stuck(seconds) = self.class.stuck(seconds)
-
   def test_a_timeout_runs_ensure_and_the_worker_lives_on
     outcomes = Plait.map(1..4, on: :processes, limit: 1, timeout: 2, on_error: :collect) do |x|
       sleep if x == 2
@@ -46,7 +39,7 @@ class ProcessesEndingTest < Minitest::Test
 
   BODIES = {
     "masked" => ->(_) { Thread.handle_interrupt(Exception => :never) { sleep } },
-    "in_c" => ->(_) { stuck(60) }
+    "in_c" => ->(_) { Support::Stuck.call(60) }
   }.freeze
 
   BODIES.each do |name, body|
@@ -65,7 +58,7 @@ class ProcessesEndingTest < Minitest::Test
   # On a busy machine the first deadlines may pass before the body starts.
   def test_a_deadline_ends_what_cannot_be_interrupted
     messages = [0.3, 3, 30].lazy.map do |deadline|
-      run = -> { Plait.map([1], on: :processes, deadline: deadline, retries: 5) { stuck(60) } }
+      run = -> { Plait.map([1], on: :processes, deadline: deadline, retries: 5) { Support::Stuck.call(60) } }
       assert_no_leaks { assert_raises(Plait::DeadlineExceeded, &run) }.message
     end
 
@@ -75,7 +68,7 @@ class ProcessesEndingTest < Minitest::Test
   def test_each_attempt_has_its_timeout
     outcome, = Plait.map([1], on: :processes, timeout: 0.5, retries: { count: 1, base: 0.01 }, on_error: :collect) do
       note("begun")
-      stuck(60)
+      Support::Stuck.call(60)
     end
 
     assert_equal(2, outcome.attempts)

@@ -132,7 +132,8 @@ class UserFileTest < Minitest::Test
   end
 
   def test_a_file_that_fails
-    assert_refused "items { [1] }\n\nnonsense 5\n", "work.rb:3: NoMethodError: undefined method `nonsense'"
+    error = assert_refused("items { [1] }\n\nnonsense 5\n", "work.rb:3: NoMethodError: undefined method ")
+    assert_match(/ [`']nonsense' for /, error.message)
     assert_refused "items { [1] }\nbody { 1 }\nrequire 'no_such'\n", "work.rb:3: LoadError: cannot load such file"
     assert_refused "setup { raise 'no power' }\nitems { [1] }\nbody { 1 }", "work.rb:1: RuntimeError: no power"
   end

@@ -151,7 +151,11 @@ module Plait
 
         # @return [Route, nil] for a plain GET, of URLs that begin as this one; nil where nothing is plain
         # @raise [UsageError] for a text that is no URL
-        def plain(url)
+        def plain(url) = @plain ? ordinary(url) : nil
+
+        # @return [Route, nil] whose lines go with each request; nil where they are not the same each time
+        # @raise [UsageError] for a text that is no URL
+        def ordinary(url)
           path_at = url.index("/", AUTHORITY_AT)
           prefix = path_at ? url[0, path_at] : url
           route = @routes[prefix] || introduce(url, prefix)
@@ -177,7 +181,7 @@ module Plait
         end
 
         def build(prefix, origin)
-          Route.new(origin, prefix, proxy: proxy_for(origin)) { @heads.block(origin) if @plain }
+          Route.new(origin, prefix, proxy: proxy_for(origin)) { @heads.block(origin) }
         end
 
         # Reading needs no lock, for no Hash is ever changed.

@@ -126,7 +126,7 @@ module Plait
 
         def accept(response, url, deadline)
           @used = true
-          plain = Exchange.plain?(response)
+          plain = @client.direct.plain?(response)
           release unless plain && @keep && @wire.reusable?
           plain ? response : long_way(url, deadline).finish(response)
         end

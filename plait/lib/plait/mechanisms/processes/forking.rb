@@ -4,6 +4,7 @@ require "fcntl"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../interruption"
+require_relative "../patches"
 
 module Plait
   # Process.fork that comes back when the system gives no process (`ulimit -u`, the pids.max of a container). Ruby's own
@@ -58,6 +59,7 @@ module Plait
       def branch(copied)
         Process.fork do
           FileBuffers.drop(copied)
+          Patches.leave_loop
           yield
         end
       end
@@ -93,16 +95,19 @@ module Plait
     # How often it looks whether other threads rest, and seconds between two looks: most are about to.
     LOOKS = 3
     PAUSE = 0.002
-    private_constant :CLOSE, :FLUSH, :WRITE_OUT, :LOOKS, :PAUSE
+    # Where a thread may have the lock of a File.
+    WRITING = %w[write puts print printf putc << p flush fsync fdatasync close].freeze
+    private_constant :CLOSE, :FLUSH, :WRITE_OUT, :LOOKS, :PAUSE, :WRITING
 
     class << self
       # In the parent, before a fork: its bytes come before the child's. Regular files only: a FIFO may block. Not
       # beside a thread that runs: where it appends again and again while this one writes out, Ruby 3.1 moves the bytes under
-      # the write, and some are written twice and others lost.
+      # the write, and some are written twice and others lost. Nor beside one that is writing: the lock of a File is not
+      # fair, and beside a thread that takes it again and again this one may wait without end (Ruby 3.3 and later).
       # @return [Array<IO>] of which the child may get a copy of bytes
       def flush
         quiet = LOOKS.times.any? { quiet? || !sleep(PAUSE) }
-        buffered.each { |io| attempt { FLUSH.bind_call(io) if quiet && io.stat.file? } }
+        buffered.each { |io| attempt { FLUSH.bind_call(io) if quiet && io.stat.file? && quiet? } }
       end
 
       # In the child, first of all: what the parent still holds back is the parent's to write. Of all methods that write
@@ -124,7 +129,9 @@ module Plait
 
       private
 
-      def quiet? = (Thread.list - [Thread.current]).all?(&:stop?)
+      def quiet? = (Thread.list - [Thread.current]).all? { |thread| thread.stop? && !writing?(thread) }
+
+      def writing?(thread) = WRITING.include?(thread.backtrace_locations(0, 1)&.first&.base_label)
 
       # A terminal is open for writing as standard input, too; Ruby 3.1 crashes when that is redirected.
       # @return [Array<IO>] open for writing, and not in sync mode

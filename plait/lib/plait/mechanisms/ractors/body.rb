@@ -33,11 +33,11 @@ module Plait
           def written_in_ruby?(block) = !RubyVM::InstructionSequence.of(block).nil?
 
           # Ruby declares any Proc shareable that isn't Ruby code, without a look inside: `&list.method(:push)` would
-          # change one list from all ractors at once.
+          # change one list from all ractors at once. (From 4.0 on only Ractor.new does; Ractor.make_shareable refuses it.)
           def of_method(block)
             raise UnshareableError, Explanation::OPAQUE_BLOCK unless of_symbol?(block) || fixed_receiver?(block)
 
-            new(::Ractor.make_shareable(block.dup), keep_self: true)
+            new(isolate(block), keep_self: true)
           end
 
           # No method written in C takes "one argument and more".
@@ -58,7 +58,7 @@ module Plait
 
           def with_ractor_as_self(block)
             refuse_lost_variables(block)
-            new(isolate(block), keep_self: false)
+            new(without_self(block), keep_self: false)
           rescue ::Ractor::Error, *REFUSALS => e
             raise Explanation.of_block(e)
           end
@@ -71,17 +71,19 @@ module Plait
             raise Explanation.of_variables(lost) if lost.any?
           end
 
-          # Ruby 4.0 has a method for it.
-          def isolate(block)
-            return ::Ractor.shareable_proc(&block) if ::Ractor.respond_to?(:shareable_proc)
+          # Ruby 4.0 has a method for it, which also takes outer variables that hold shareable values.
+          def without_self(block)
+            ::Ractor.respond_to?(:shareable_proc) ? ::Ractor.shareable_proc(&block) : isolate(block)
+          end
 
+          def isolate(block)
             copy = block.dup
             Quiet.start { refuse_to_start(copy) }
             copy
           end
 
           # A Thread can't be copied into a ractor. Ruby finds that out after it has isolated the block and before it starts
-          # anything (thread_create_core in thread.c of 3.1.2 and 3.3.8; 2.3 µs).
+          # anything (thread_create_core in thread.c of 3.1.2, 3.3.8 and 4.0.5; 2.3 µs).
           def refuse_to_start(block)
             ::Ractor.new(Thread.current, &block)
           rescue TypeError, ::Ractor::Error

@@ -25,6 +25,9 @@ module Plait
             "Ractor.make_shareable, or use on: :processes",
           /from variable [`'](?<name>\w+)'/ =>
             "Freeze %<name>s with Ractor.make_shareable before, put it into the items, or use on: :processes",
+          /outer variable [`'](?<name>\w+)' may be reassigned/ =>
+            "Give %<name>s its value once, put it into the items (items.map { |item| [item, …] }), or use on: :processes",
+          /from a hidden variable/ => GIVE,
           /uses [`']yield'/ => "Take the outer block as a constant lambda, or use on: :processes or on: :threads",
           /RUBYGEMS_ACTIVATION_MONITOR|require by autoload/ => LOAD,
           /in constant Timeout::/ =>
@@ -48,6 +51,8 @@ module Plait
 
         # Errors that a body meets in a ractor only. Without a match an error stays as it is.
         AT_RUN_TIME = /non-main ractor|not main ractor|un-?shareable proc|for (?:#<ractor:#\d|an instance of ractor)/i
+        # Ruby tells what a variable holds.
+        VALUE = /unshareable object .+(?= from (?:variable [`']|a hidden variable))/m
         # A file that a ractor may not load fails at its first lines.
         LOADING = /in [`'](?:Kernel#)?require(?:_relative)?'/
 
@@ -115,10 +120,10 @@ module Plait
           end
 
           # A user's message may have any bytes, in any encoding. A constant of a module without a name is known to its
-          # reader by its own name.
+          # reader by its own name. The value of a variable may be long, or secret.
           def words(error)
             text = error.message.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
-            text.gsub(/#<\S+>::(?=[A-Z])/, "")
+            text.gsub(/#<\S+>::(?=[A-Z])/, "").sub(VALUE, "an unshareable object")
           end
 
           def advice_for(message)

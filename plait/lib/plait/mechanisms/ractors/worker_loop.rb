@@ -34,6 +34,7 @@ module Plait
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
         def run
           Thread.current.report_on_exception = false
+          forget_storage if RUBY_VERSION >= "4.0"
           Interruption.hold do
             prepare
             work
@@ -45,6 +46,9 @@ module Plait
         end
 
         private
+
+        # Ruby 4.0 hands a new ractor the fiber storage of its creator, though no object in there need be shareable.
+        def forget_storage = Fiber.current.storage&.each_key { |name| Fiber[name] = nil }
 
         # Starts the threads that it can't do without.
         def prepare

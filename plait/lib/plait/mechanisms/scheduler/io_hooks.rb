@@ -8,6 +8,18 @@ module Plait
   class Scheduler
     # The hooks of Fiber::Scheduler that wait for descriptors.
     module IOHooks
+      # Ruby 4.0 warns at the first IO::Buffer of a process, even if Ruby itself makes it for these hooks.
+      def self.warn_of_no_buffer
+        experimental = Warning[:experimental]
+        Warning[:experimental] = false
+        IO::Buffer.allocate
+      ensure
+        Warning[:experimental] = experimental
+      end
+      private_class_method :warn_of_no_buffer
+
+      warn_of_no_buffer if RUBY_ENGINE == "ruby" && RUBY_VERSION >= "4.0"
+
       # As Ruby says it in threads.
       CLOSED = "stream closed in another thread"
 
@@ -18,7 +30,7 @@ module Plait
       # @raise [IOError] when another fiber closes the IO
       def io_wait(io, events, timeout = nil)
         @ticks += 1
-        limit = timeout || io.timeout
+        limit = timeout || timeout_of(io)
         return noted(io) { @selector.io_wait(Fiber.current, io, events) } unless limit
 
         came = within(limit) { noted(io) { @selector.io_wait(Fiber.current, io, events) } } || Select.events(io, events)
@@ -105,11 +117,14 @@ module Plait
       end
 
       def bounded(io, &block)
-        seconds = io.timeout
+        seconds = timeout_of(io)
         return noted(io, &block) unless seconds
 
         timeout_after(seconds, IO::TimeoutError, overdue(seconds)) { noted(io, &block) }
       end
+
+      # Ruby 3.1 has the method by our patch alone.
+      def timeout_of(io) = io.respond_to?(:timeout) ? io.timeout : nil
 
       def overdue(seconds) = "the IO was not ready within #{seconds} s"
     end

@@ -43,11 +43,14 @@ module Plait
         @blocker = blocker
       end
 
-      # Another thread's wake-up can arrive when its fiber, cancelled meanwhile, already waits for something else. Ruby names
-      # a condition variable by its mutex, and for Thread#join not the same thread to both hooks.
+      # Another thread's wake-up can arrive when its fiber, cancelled meanwhile, already waits for something else. For
+      # Thread#join Ruby does not name the same thread to both hooks. On Ruby 3.3 and 3.4 a join that is woken before its
+      # thread has ended returns nil.
       # @return [Boolean] whether a wake-up by this blocker is meant for this wait
       def answers?(blocker)
-        @blocker.equal?(blocker) || @blocker.nil? || (@blocker.is_a?(Thread) && blocker.is_a?(Thread))
+        return true if @blocker.equal?(blocker) || @blocker.nil?
+
+        @blocker.is_a?(Thread) && blocker.is_a?(Thread) && !@blocker.alive?
       end
     end
 
