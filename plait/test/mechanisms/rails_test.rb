@@ -38,7 +38,7 @@ class RailsTest < Minitest::Test
     # Ends this process with all backtraces if the block hangs.
     def in_time(name)
       watch = Thread.new do
-        sleep(60)
+        sleep(100)
         puts("#{name} hangs")
         Thread.list.each { |thread| warn(thread.inspect, thread.backtrace&.first(10)) }
         exit!(1)
@@ -133,7 +133,7 @@ class RailsTest < Minitest::Test
     assert_prints("", <<~'RUBY')
       MECHANISMS.product([true, false]).each do |on, inside|
         work = lambda do
-          Plait.map(1..20, on: on, limit: 3) do
+          Plait.map(1..12, on: on, limit: 3) do
             person = Person
             sleep(0.005)
             person.equal?(Person) && Plait.map([1], on: :threads) { person.equal?(Person) }.first
@@ -142,7 +142,7 @@ class RailsTest < Minitest::Test
         in_time("#{on}, #{inside}") do
           over = false
           reloader = Thread.new { (sleep(0.01) && App.reloader.reload!) until over }
-          seen = Array.new(4) { inside ? App.executor.wrap(&work) : work.call }.flatten.uniq
+          seen = Array.new(2) { inside ? App.executor.wrap(&work) : work.call }.flatten.uniq
           puts("#{on}, #{inside}: #{seen}") unless seen == [true]
           over = true
           reloader.join
