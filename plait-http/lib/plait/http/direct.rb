@@ -28,7 +28,7 @@ module Plait
       def initialize(client)
         @client = client
         @connections = client.connections
-        @routes = @connections.routes
+        @routes = client.routes
         settings = client.settings
         @timeouts = settings.timeouts
         @jar = settings.cookies
