@@ -206,11 +206,11 @@ class CompatWaitsTest < Minitest::Test
       require "plait/mechanisms/scheduler"
       $stdout.sync = true
       Fiber.set_scheduler(Plait::Scheduler.new)
-      Fiber.schedule { sleep(0.05).then { puts "fiber in \#{Process.pid == PARENT ? :parent : :child}" } }
+      Fiber.schedule { sleep(0.05).then { $stdout.write("fiber in \#{Process.pid == PARENT ? :parent : :child}\n") } }
       PARENT = Process.pid
       Fiber.schedule do
-        Process.wait(fork { puts("child: \#{Fiber.scheduler.inspect}").then { sleep(0.001) } })
-        puts("parent: \#{Fiber.scheduler.class}, \#{$?.exitstatus}")
+        Process.wait(fork { $stdout.write("child: \#{Fiber.scheduler.inspect}\n").then { sleep(0.001) } })
+        $stdout.write("parent: \#{Fiber.scheduler.class}, \#{$?.exitstatus}\n")
       end
     RUBY
     lines = result.out.lines(chomp: true)
