@@ -14,7 +14,7 @@ class WithoutEpollTest < Minitest::Test
 
     puts Plait.const_get(:Native).path, Plait.const_defined?(:NativeSelector, false)
     reader, writer = IO.pipe
-    waits = [-> { reader.gets }, -> { sleep(0.01) && writer.puts("read") }, -> { Thread.new { sleep(0.01) && 7 }.value },
+    waits = [-> { reader.gets.chomp }, -> { sleep(0.01) && writer.puts("read") }, -> { Thread.new { sleep(0.01) && 7 }.value },
              -> { Process.wait(spawn("true")) && $?.success? }]
     p Plait.map(waits, on: :fibers, &:call)
     p Plait.map([1, 2], on: %i[processes fibers]) { |n| sleep(0.01) && n }
@@ -37,7 +37,7 @@ class WithoutEpollTest < Minitest::Test
     end
     url = "http://127.0.0.1:#{server.local_address.ip_port}/"
     p Plait.map([url, url], on: :fibers) { |one| Plait::HTTP.get(one).body }
-    p Plait::HTTP.fan_out([url, url]).map { |outcome| outcome.value.body }
+    p Plait::HTTP.fan_out([url, url]).map(&:body)
   RUBY
   ANSWERS = ['["read", nil, 7, true]', "[1, 2]", "3", '["ok", "ok"]', '["ok", "ok"]'].freeze
 
