@@ -124,11 +124,11 @@ module Plait
       # @raise (see #request)
       def get(url, options = nil, &block) = request(:get, url, options, &block)
 
-      # An ordinary call takes the short way: with few or no objects besides its response, see {Direct}.
+      # An ordinary call takes the short way, see {Direct}.
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] a Hash or keywords: those of {Request#initialize} (headers, query, body, json, form, multipart,
-      #   auth, timeout, allow_body), and
+      # @param options [Hash, nil] a Hash or keywords: headers, query, body, json, form, multipart, auth, timeout and allow_body as of
+      #   {Request#initialize}, and
       # @option options [Object] :redirects instead of the client's, as in {#initialize}; false or 0: none
       # @option options [Object] :retries instead of the client's, as in {#initialize}; false or 0: none
       # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
@@ -153,8 +153,8 @@ module Plait
         block ? exchange.stream(&block) : exchange.call
       end
 
-      # Closes the connections: idle ones now, busy ones when their exchange is over. A client that was made by {#with} and shares
-      # them leaves them to the first one.
+      # Closes the connections: idle ones now, busy ones when their exchange is over. A client that
+      # {#with} has made leaves shared ones open.
       # @return [void]
       def close
         @connections.close unless @shares
@@ -162,7 +162,7 @@ module Plait
 
       # @example
       #   as_ann = api.with(auth: {bearer: token}, headers: {"X-Request-Id" => id}, timeout: 2)
-      # @param options [Hash] see {#initialize}; headers come beside this client's, every other option takes the place of its own
+      # @param options [Hash] see {#initialize}; headers are added to this client's, any other option replaces its own
       # @return [Client] that shares the connections of this one, unless an option is about these: proxy, tls, pool …
       # @raise [UsageError]
       def with(**options)
