@@ -127,8 +127,8 @@ module Plait
       # An ordinary call takes the short way, see {Direct}.
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] a Hash or keywords: headers, query, body, json, form, multipart, auth, timeout and allow_body as of
-      #   {Request#initialize}, and
+      # @param options [Hash, nil] a Hash or keywords: headers, query, body, json, form, multipart, auth, timeout and allow_body
+      #   as of {Request#initialize}, and
       # @option options [Object] :redirects instead of the client's, as in {#initialize}; false or 0: none
       # @option options [Object] :retries instead of the client's, as in {#initialize}; false or 0: none
       # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
