@@ -17,7 +17,8 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/values/deadline.rb" => "a moment on the monotonic clock; the one place that reads it",
       "plait/lib/plait/native.rb" => "the number of a process tells a child of a fork where no extension counts forks",
       "plait/lib/plait/values/uninterruptible.rb" => "a mask around changes of state; neither starts nor waits for anything",
-      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does"
+      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does",
+      "plait/lib/plait/mechanisms/patches/socket_patches.rb" => "the class that it patches"
     },
     forbidden_libraries: {
       "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
@@ -25,6 +26,7 @@ class ArchitectureTest < Minitest::Test
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
       "plait/lib/plait/mechanisms/patches.rb" => "a patch is loaded on the Rubies that need it",
+      "plait/lib/plait/mechanisms/ractors/port.rb" => "likewise",
       "plait-http/lib/plait/http/connections.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "plait-server/lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
       "plait-http/lib/plait/commands/" => "a command is loaded when it is run: `plait --help` answers at once",

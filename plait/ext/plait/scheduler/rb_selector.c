@@ -67,15 +67,16 @@ static VALUE selector_io_reopen(int argc, VALUE *argv, VALUE self) {
     return rb_ensure(selector_reopen, (VALUE)&reopening, selector_count_reopening, Qnil);
 }
 
-/* With the first selector: a program that has none keeps its IO as it was. */
-static void selector_watch_reopenings(VALUE class) {
+/* watch_reopenings: of every IO of this process, from now on */
+static VALUE selector_watch_reopenings(VALUE class) {
     static int watched;
-    if (watched) return;
+    if (watched) return Qnil;
 
     watched = 1;
     VALUE reopening = rb_define_module_under(class, "Reopening");
     rb_define_method(reopening, "reopen", selector_io_reopen, -1);
     rb_prepend_module(rb_cIO, reopening);
+    return Qnil;
 }
 
 static void selector_doubt_after_reopening(struct selector *selector) {
@@ -176,7 +177,6 @@ static VALUE selector_initialize(VALUE self, VALUE loop, VALUE slice) {
 
     rb_update_max_fd(selector->set.epoll);
     rb_update_max_fd(selector->set.wakeup);
-    selector_watch_reopenings(rb_obj_class(self));
     return self;
 }
 
@@ -489,6 +489,7 @@ void plait_init_selector(VALUE plait) {
 
     VALUE selector = rb_define_class_under(plait, "NativeSelector", rb_cObject);
     rb_define_alloc_func(selector, selector_allocate);
+    rb_define_singleton_method(selector, "watch_reopenings", selector_watch_reopenings, 0);
     rb_define_method(selector, "initialize", selector_initialize, 2);
     rb_define_method(selector, "close", selector_close, 0);
     rb_define_method(selector, "select", selector_select, 1);

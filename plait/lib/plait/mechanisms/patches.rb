@@ -1,19 +1,28 @@
 # frozen_string_literal: true
 
-require_relative "patches/fiber_patches"
+require_relative "../values/errors"
 require_relative "patches/file_patches"
 require_relative "patches/io_patches"
+require_relative "patches/mutex_patches"
+require_relative "patches/process_patches"
 require_relative "patches/thread_patches"
+require_relative "patches/select_patches" if RUBY_VERSION < "3.2"
 require_relative "patches/enumerator_patches" if RUBY_VERSION < "3.3"
+require_relative "patches/fiber_patches" if RUBY_VERSION < "3.3"
+require_relative "patches/join_patches" if RUBY_VERSION < "3.3"
+require_relative "patches/priority_patches" if RUBY_VERSION < "3.3"
+require_relative "patches/socket_patches" if RUBY_VERSION >= "3.4"
 
 module Plait
   # Patches of what a Ruby can't hook into a fiber scheduler, or gets wrong: a file a class, and nowhere else. Each acts only
-  # in a non-blocking fiber of a {Plait::Scheduler}; everywhere else the method is Ruby's own. Its `install` knows the Rubies
-  # that need it; what no later Ruby needs is not loaded there.
+  # in a non-blocking fiber of a {Plait::Scheduler}; everywhere else the method is Ruby's own. What a Ruby does not need is
+  # not loaded there. `guides/mechanisms.md` says what each is for.
   module Patches
-    ALL = [IOPatches, FilePatches, ThreadPatches, FiberPatches, *(EnumeratorPatches if RUBY_VERSION < "3.3")].freeze
+    ALL = constants.grep(/Patches\z/).sort.map { |name| const_get(name) }.freeze
     LOCK = Thread::Mutex.new
     private_constant :LOCK
+
+    @declined = ENV["PLAIT_PATCH"] == "0"
 
     class << self
       # @return [Scheduler, nil] the current fiber's, if it is ours
@@ -22,26 +31,40 @@ module Plait
         scheduler if scheduler.is_a?(Scheduler)
       end
 
-      # With the first scheduler, not before: a program that has none keeps its Ruby as it was.
+      # With the first scheduler, not before: a program that has none keeps its Ruby as it was. A program that declines the
+      # patches keeps it, too.
       # A thread that is killed meanwhile leaves the rest to the next one, so every patch can be installed twice.
       def install
+        return if @declined
+
         ThreadPatches::SharedThread.install_late
         return if @installed
 
-        alone { ALL.each(&:install) unless @installed }
-        @installed = true
+        alone { ALL.each(&:install) if begin? }
+        @installed = !@declined
+      end
+
+      # No loop of Plait installs patches in this process from now on.
+      # @raise [UsageError] where one has
+      def decline
+        alone { @started ? raise(UsageError, TOO_LATE) : @declined = true }
       end
 
       # @return [Boolean] whether Mutex#sleep is patched
-      def mutex_sleep? = ThreadPatches::MutexSleep.installed?
+      def mutex_sleep? = MutexPatches::MutexSleep.installed?
 
       # @return [Fiber] the one that waits, when a fiber has resumed others
-      def innermost(fiber) = FiberPatches::Resume.innermost(fiber)
+      def innermost(fiber) = defined?(FiberPatches) ? FiberPatches::Resume.innermost(fiber) : fiber
 
       # @return [Boolean] whether the current fiber is the one that its thread began with
       def root? = Root.current?
 
+      # Takes the parent's loop away from the child of a fork.
+      def leave_loop = Fiber.scheduler && ProcessPatches::Fork.detach
+
       private
+
+      def begin? = !@installed && !@declined && (@started = true)
 
       # Not by `synchronize`: a signal handler may call it, and may have interrupted the thread that is in here.
       def alone
@@ -51,6 +74,10 @@ module Plait
         LOCK.unlock if LOCK.owned? && !nested
       end
     end
+
+    TOO_LATE = "patch: false comes too late: an earlier loop of Plait (a Plait::Scheduler, a map on: :fibers) has patched " \
+               "this process; make this scheduler first, or set PLAIT_PATCH=0 in the environment"
+    private_constant :TOO_LATE
 
     # Which fiber is the one that its thread began with.
     module Root

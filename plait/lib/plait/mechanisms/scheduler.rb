@@ -55,8 +55,11 @@ module Plait
     # @param threshold [Float] seconds after which it counts as blocked
     # @param slice [Float] seconds of ready fibers in one turn
     # @param offload [Boolean] hand blocking operations that Ruby offers (3.4 and later) to a thread pool
-    def initialize(blocking: nil, threshold: 0.1, slice: SLICE, offload: false)
-      Patches.install
+    # @param patch [Boolean] false: no loop of Plait in this process patches Ruby's classes; guides/mechanisms.md says what is
+    #   lost then
+    # @raise [UsageError] if patches are in already, and are not wanted
+    def initialize(blocking: nil, threshold: 0.1, slice: SLICE, offload: false, patch: true)
+      patch ? Patches.install : Patches.decline
       @loop = Fiber.current
       @thread = Thread.current
       @slice = slice

@@ -51,7 +51,7 @@ module Plait
       Mechanisms::State.clear # a thread inherits the storage of the fiber that starts it
       while (task = queue.pop)
         perform(number, task, finished)
-        task = nil
+        task.clear # on Ruby 4.0 a stale reference to it stays on the stack while the thread waits
       end
     rescue Mechanisms::Interruption
       nil

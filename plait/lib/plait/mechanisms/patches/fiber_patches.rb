@@ -2,15 +2,13 @@
 
 module Plait
   module Patches
-    # Of Fiber, and of fork, which copies the fibers.
+    # Of Fiber, on the Rubies before 3.3.
     module FiberPatches
-      def self.install = [Resume, Fork].each(&:install)
+      def self.install = Resume.install
 
-      # Before Ruby 3.3 a fiber that has resumed another one can't be raised into: this notes which fiber waits inside of which.
+      # A fiber that has resumed another one can't be raised into: this notes which fiber waits inside of which.
       module Resume
-        def self.install
-          Fiber.prepend(self) unless Fiber.method_defined?(:kill)
-        end
+        def self.install = Fiber.prepend(self)
 
         # @return [Fiber] the one that waits, when a fiber has resumed others
         def self.innermost(fiber)
@@ -30,23 +28,6 @@ module Plait
           ensure
             outer.instance_variable_set(:@plait_inner, nil)
           end
-        end
-      end
-
-      # Ruby hands the child of a fork its parent's scheduler and, with it, all of its parent's fibers.
-      module Fork
-        def self.install = Process.singleton_class.prepend(self)
-
-        def self.detach
-          scheduler = Fiber.scheduler
-          return unless scheduler.is_a?(Scheduler)
-
-          scheduler.abandon
-          Fiber.set_scheduler(nil)
-        end
-
-        def _fork
-          super.tap { |pid| Fork.detach if pid.zero? }
         end
       end
     end

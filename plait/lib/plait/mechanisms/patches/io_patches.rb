@@ -2,34 +2,9 @@
 
 module Plait
   module Patches
-    # Of IO and Kernel: select, close, timeout.
+    # Of IO: close and reopen, which the fibers that wait for it must hear of.
     module IOPatches
-      def self.install = [Select, KernelSelect, Close, IOTimeout].each(&:install)
-
-      # Ruby 3.1 has no io_select hook (3.2 has): IO.select stops the thread.
-      module Select
-        def self.install
-          IO.singleton_class.prepend(self) unless Fiber.method_defined?(:storage)
-        end
-
-        def select(readables, writables = nil, exceptables = nil, timeout = nil)
-          scheduler = Patches.scheduler
-          return super unless scheduler && timeout != 0
-
-          scheduler.io_select(readables, writables, exceptables, timeout)
-        end
-      end
-
-      # Kernel#select and Kernel.select are IO.select under other names.
-      module KernelSelect
-        # As functions of the module, and as private methods of every object.
-        def self.install
-          ::Kernel.singleton_class.prepend(self)
-          ::Kernel.prepend(dup.tap { |hidden| hidden.send(:private, :select) })
-        end
-
-        def select(...) = IO.select(...)
-      end
+      def self.install = [Close, Reopen].each(&:install)
 
       # Ruby tells the threads that wait for an IO that it is closed, and schedulers only from Ruby 4.0 on, see
       # {Scheduler::ThreadHooks#respond_to_missing?}. The fibers leave before that: one that stayed would read from the next IO
@@ -104,25 +79,14 @@ module Plait
         end
       end
 
-      # IO#timeout came with Ruby 3.2, and Async calls it on every Ruby: pg, trilogy and mysql2 fail under it without.
-      module IOTimeout
+      # A selector of ours knows a file by its IO and its number, and IO#reopen changes the file under both.
+      module Reopen
         def self.install
-          return if IO.method_defined?(:timeout)
-
-          IO.include(self)
-          IO.const_set(:TimeoutError, Class.new(IOError))
-        end
-
-        # @return [Numeric, nil] seconds
-        def timeout = @timeout
-
-        # @param seconds [Numeric, nil]
-        def timeout=(seconds)
-          @timeout = seconds
+          NativeSelector.watch_reopenings if defined?(NativeSelector)
         end
       end
 
-      private_constant :KernelSelect, :CloseHalf, :IOTimeout, :Close, :Select
+      private_constant :Close, :CloseHalf, :Reopen
     end
   end
 end

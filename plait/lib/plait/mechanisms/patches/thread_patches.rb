@@ -1,14 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
 require_relative "../state"
-require_relative "../time_limit"
 
 module Plait
   module Patches
-    # Of Thread, Thread::Mutex and Thread::ConditionVariable.
+    # Of Thread, and of Fiber for what its fibers share.
     module ThreadPatches
-      def self.install = [Join, ConditionWait, MutexSleep, Priority, SharedThread].each(&:install)
+      def self.install = SharedThread.install
 
       # Fibers of one thread share its thread variables, where I18n (before Ruby 3.2), Mongoid and Typhoeus keep the state of a
       # request. In a fiber that runs an item, the variables of the current thread are the item's, see {State::Own}.
@@ -58,6 +56,9 @@ module Plait
 
           def clear = (own = plait_own) ? own.execution_state = nil : super
 
+          # By thread, items of one thread would share a connection, and one of them would give it back to the pool.
+          def context = plait_own&.unit || super
+
           private
 
           def plait_own = isolation_level == :thread ? Own.current : nil
@@ -78,140 +79,6 @@ module Plait
           end
         end
       end
-
-      # Ruby 3.1: join with a timeout never comes back in a fiber (bug 19709). Without one it does.
-      module Join
-        def self.install = Thread.prepend(self)
-
-        # (In a Thread, `raise` would be Thread#raise.)
-        def self.check(limit)
-          return if limit.is_a?(Numeric) && limit.real?
-
-          raise TypeError, "no implicit conversion of #{limit.class} into Float"
-        end
-
-        def join(limit = nil)
-          return super unless limit && Patches.scheduler && alive?
-
-          Join.check(limit)
-          TimeLimit.enforce(limit, TimedOut) { super() }
-        rescue TimedOut
-          nil
-        end
-      end
-
-      # How {Join} tells its own timeout from the caller's.
-      class TimedOut < TimeoutError; end
-
-      # The native `unblock` makes a time slice longer for an instant (see rb_scheduler_unblock.c), and keeps in mind what the
-      # thread's priority was.
-      module Priority
-        def self.install
-          return unless RUBY_VERSION < "3.3"
-
-          keep_original unless Thread.private_method_defined?(:plait_priority=)
-          Thread.prepend(self)
-          Thread.singleton_class.prepend(InheritedPriority)
-        end
-
-        def self.keep_original
-          Thread.alias_method(:plait_priority=, :priority=)
-          Thread.send(:private, :plait_priority=)
-        end
-        private_class_method :keep_original
-
-        def priority=(priority)
-          @plait_priority = nil
-          super
-        end
-      end
-
-      # A thread inherits its priority, and must not inherit a priority that is meant for an instant. (No method here
-      # is made by define_method: ractors can't call such methods.)
-      module InheritedPriority
-        def self.lower
-          thread = Thread.current
-          return unless thread.instance_variable_get(:@plait_raised)
-
-          thread.instance_variable_set(:@plait_raised, false)
-          thread.send(:plait_priority=, thread.instance_variable_get(:@plait_priority))
-        end
-
-        def new(...)
-          InheritedPriority.lower
-          super
-        end
-
-        def start(...)
-          InheritedPriority.lower
-          super
-        end
-
-        def fork(...)
-          InheritedPriority.lower
-          super
-        end
-      end
-
-      # A fiber that is interrupted in Mutex#sleep leaves it without the mutex, and `synchronize` then hides the interruption
-      # behind a ThreadError. Ruby 3.1 does not lock it again, later ones stop trying at a further interruption.
-      module MutexSleep
-        class << self
-          def install
-            Mutex.prepend(self)
-            @installed = true
-          end
-
-          # @return [Boolean] whether Kernel#sleep alone asks the scheduler for kernel_sleep
-          def installed? = @installed || false
-
-          # @param blocker [Object] named by what wakes the fiber
-          # @return [Integer, nil] as Mutex#sleep
-          def in_fiber(scheduler, mutex, timeout, blocker = mutex)
-            started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-            woken = scheduler.sleep_unlocked(mutex, timeout, blocker)
-            (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started).round if woken
-          end
-        end
-
-        def sleep(timeout = nil)
-          (scheduler = Patches.scheduler) ? MutexSleep.in_fiber(scheduler, self, timeout) : super
-        end
-      end
-
-      # A fiber that leaves by an exception may be the one a signal has chosen; then the others would wait without end. Ruby
-      # tells the scheduler about the mutex only.
-      module ConditionWait
-        def self.install = ConditionVariable.prepend(self)
-
-        # From Ruby 4.0 on ConditionVariable#wait does not call the method of a Mutex, but that of any other object.
-        def self.callable(mutex, scheduler)
-          RUBY_VERSION >= "4.0" && mutex.instance_of?(Mutex) ? Sleeper.new(mutex, scheduler) : mutex
-        end
-
-        def wait(mutex, timeout = nil)
-          return super unless (scheduler = Patches.scheduler)
-
-          begin
-            super(ConditionWait.callable(mutex, scheduler), timeout)
-          rescue Exception
-            signal
-            raise
-          end
-        end
-      end
-
-      # What ConditionVariable#wait asks to sleep, in place of a Mutex.
-      class Sleeper
-        def initialize(mutex, scheduler)
-          @mutex = mutex
-          @scheduler = scheduler
-        end
-
-        def sleep(timeout) = MutexSleep.in_fiber(@scheduler, @mutex, timeout, self)
-      end
-
-      private_constant :Join, :TimedOut, :Priority, :InheritedPriority, :ConditionWait, :Sleeper
     end
   end
 end

@@ -4,6 +4,7 @@ require "fcntl"
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../interruption"
+require_relative "../patches"
 
 module Plait
   # Process.fork that comes back when the system gives no process (`ulimit -u`, the pids.max of a container). Ruby's own
@@ -58,6 +59,7 @@ module Plait
       def branch(copied)
         Process.fork do
           FileBuffers.drop(copied)
+          Patches.leave_loop
           yield
         end
       end

@@ -24,6 +24,7 @@ module Plait
         #   and that of the pool's {Tickets} for it
         # @param address [Object] of the pool's {Port}
         def initialize(number, body, policy, pipes, address)
+          State.clear # from Ruby 3.2 on a ractor begins with the fiber storage of the one that starts it, uncopied
           @attempt = TimedAttempt.new(body, policy)
           @lifeline, tickets = pipes
           @tickets = Tickets::Far.new(tickets)

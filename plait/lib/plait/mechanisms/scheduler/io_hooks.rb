@@ -30,7 +30,7 @@ module Plait
       # @raise [IOError] when another fiber closes the IO
       def io_wait(io, events, timeout = nil)
         @ticks += 1
-        limit = timeout || io.timeout
+        limit = timeout || timeout_of(io)
         return noted(io) { @selector.io_wait(Fiber.current, io, events) } unless limit
 
         came = within(limit) { noted(io) { @selector.io_wait(Fiber.current, io, events) } } || Select.events(io, events)
@@ -117,11 +117,14 @@ module Plait
       end
 
       def bounded(io, &block)
-        seconds = io.timeout
+        seconds = timeout_of(io)
         return noted(io, &block) unless seconds
 
         timeout_after(seconds, IO::TimeoutError, overdue(seconds)) { noted(io, &block) }
       end
+
+      # Ruby 3.1 has the method by our patch alone.
+      def timeout_of(io) = io.respond_to?(:timeout) ? io.timeout : nil
 
       def overdue(seconds) = "the IO was not ready within #{seconds} s"
     end

@@ -126,8 +126,8 @@ module Plait
 
       # The hook `fiber_interrupt` of Ruby 4.0 is not here: with it Ruby lists at an IO the fibers that wait for it, and
       # IO#close waits until they have left. So a close outside of the fibers hangs. One that is cancelled leaves the IO half
-      # closed, and what waits for it hangs. A fiber that never goes on ends the VM with the next close. Our
-      # patch of IO#close needs no such list. Ruby asks for the hook at each wait, and in Fiber.set_scheduler, where it would warn.
+      # closed, and what waits for it hangs. A fiber that never goes on ends the VM with the next close. Our patch of
+      # IO#close needs no such list. Ruby asks for the hook at each wait, and in Fiber.set_scheduler, where it would warn.
       if RUBY_VERSION >= "4.0"
         def respond_to_missing?(name, all) = (name == :fiber_interrupt && !Fiber.scheduler.equal?(self)) || super
       end
