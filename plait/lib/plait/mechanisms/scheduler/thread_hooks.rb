@@ -37,6 +37,7 @@ module Plait
       # Safe from any thread.
       def unblock(blocker, fiber)
         return unblocked(blocker, fiber) if Thread.current.equal?(thread)
+        return thread.wakeup if fiber.equal?(@loop) # Ruby 4.0, of a close outside of the fibers: no hook has been asked
 
         enter(Unblock.new(blocker, fiber))
       end
