@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../plait/lib/plait/version"
+require_relative "../family"
 
 Gem::Specification.new do |spec|
   spec.name = "plait-http"
-  spec.version = Plait::VERSION
+  PlaitFamily.describe(spec)
   spec.summary = "Plait's HTTP client"
   spec.description = <<~TEXT
     An HTTP client and fan-out for threads, fibers and processes, Net::HTTP with a pool, and plait fetch.
   TEXT
-  spec.authors = ["The Plait developers"]
-  spec.license = "MIT"
-  spec.required_ruby_version = ">= 3.1"
-  spec.metadata = { "rubygems_mfa_required" => "true" }
 
   files = %w[lib/**/*.rb sig/**/*.rbs README.md CHANGELOG.md]
   spec.files = Dir.glob(files, base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }

@@ -1,19 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../plait/lib/plait/version"
+require_relative "../family"
 
 Gem::Specification.new do |spec|
   spec.name = "plait-io"
-  spec.version = Plait::VERSION
+  PlaitFamily.describe(spec)
   spec.summary = "Connections and protocols for Plait"
   spec.description = <<~TEXT
     Streams, listeners, TLS, pools and HTTP/1, and the C engines under Plait's HTTP client, Rack server and
     MessagePack-RPC.
   TEXT
-  spec.authors = ["The Plait developers"]
-  spec.license = "MIT"
-  spec.required_ruby_version = ">= 3.1"
-  spec.metadata = { "rubygems_mfa_required" => "true" }
 
   files = %w[lib/**/*.rb ext/**/*.{c,h,inc,rb} ext/*/depend sig/**/*.rbs README.md CHANGELOG.md]
   spec.files = Dir.glob(files, base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }

@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../plait/lib/plait/version"
+require_relative "../family"
 
 Gem::Specification.new do |spec|
   spec.name = "plait-server"
-  spec.version = Plait::VERSION
+  PlaitFamily.describe(spec)
   spec.summary = "Plait's Rack server"
   spec.description = <<~TEXT
     A Rack server on threads, fibers, or fibers with a thread pool, and plait serve.
   TEXT
-  spec.authors = ["The Plait developers"]
-  spec.license = "MIT"
-  spec.required_ruby_version = ">= 3.1"
-  spec.metadata = { "rubygems_mfa_required" => "true" }
 
   files = %w[lib/**/*.rb sig/**/*.rbs README.md CHANGELOG.md]
   spec.files = Dir.glob(files, base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }

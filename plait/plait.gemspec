@@ -1,19 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "lib/plait/version"
+require_relative "../family"
 
 Gem::Specification.new do |spec|
   spec.name = "plait"
-  spec.version = Plait::VERSION
+  PlaitFamily.describe(spec)
   spec.summary = "One body of plain Ruby, any concurrency underneath: run it, measure it, choose."
   spec.description = <<~TEXT
     Runs the same blocking Ruby one after another, on threads, fibers, fibers with a thread pool, processes and
     ractors, measures them side by side in time and memory, and tells which to use.
   TEXT
-  spec.authors = ["The Plait developers"]
-  spec.license = "MIT"
-  spec.required_ruby_version = ">= 3.1"
-  spec.metadata = { "rubygems_mfa_required" => "true" }
 
   files = %w[lib/**/*.rb ext/**/*.{c,h,inc,rb} ext/*/depend exe/* sig/**/*.rbs README.md CHANGELOG.md]
   spec.files = Dir.glob(files, base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }

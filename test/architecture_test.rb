@@ -26,6 +26,7 @@ class ArchitectureTest < Minitest::Test
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
       "plait/lib/plait/mechanisms/patches.rb" => "a patch is loaded on the Rubies that need it",
+      "plait/lib/plait/mechanisms/ractors/port.rb" => "likewise",
       "plait-http/lib/plait/http/connections.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
       "plait-server/lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
       "plait-http/lib/plait/commands/" => "a command is loaded when it is run: `plait --help` answers at once",

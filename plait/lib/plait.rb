@@ -9,6 +9,7 @@ require_relative "plait/values/outcome"
 require_relative "plait/mechanisms"
 require_relative "plait/mechanisms/coordinator"
 require_relative "plait/mechanisms/options"
+require_relative "plait/mechanisms/rails_execution"
 require_relative "plait/mechanisms/time_limit"
 
 # One body of plain Ruby, any concurrency underneath.
@@ -152,7 +153,7 @@ module Plait
 
     def offloaded(stop, &block)
       require_relative "plait/mechanisms/offload"
-      Offload.call(stop: stop, &block)
+      Offload.call(stop: stop, &RailsExecution.around(block))
     end
   end
 end

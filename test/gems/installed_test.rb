@@ -6,6 +6,7 @@ require "open3"
 require "rbconfig"
 require "rubygems/package"
 require "tmpdir"
+require "zlib"
 
 # Each gem of the family installed with its dependencies and nothing else: in a clone a file is found although no gemspec
 # names its gem. The gems are built and installed once; each is then tried in a GEM_HOME that has only what it depends on.
@@ -81,6 +82,26 @@ class InstalledGemsTest < Minitest::Test
     RUBY
   }.freeze
 
+  # The first commands of the guides, with addresses of this machine.
+  COMMANDS = <<~'RUBY'
+    require "plait"
+    File.write("config.ru", 'run ->(_) { [200, {}, ["hello"]] }')
+    IO.popen(%w[plait serve --bind tcp://127.0.0.1:0], err: %i[child out]) do |serve|
+      said = serve.gets.to_s
+      url = said[%r{http://127\.0\.0\.1:\d+}] || abort(said + serve.read)
+      puts IO.popen(["plait", "fetch", url], err: File::NULL, &:read)[/"status":\d+/]
+      Process.kill(:TERM, serve.pid)
+    end
+    server = Plait::RPC::Server.new({ "add" => ->(a, b) { a + b } })
+    port = server.listen("127.0.0.1", 0).port
+    thread = server.start
+    puts IO.popen(["plait", "rpc", "call", "tcp://127.0.0.1:#{port}", *%w[add 1 2]], &:read)
+    server.stop
+    thread.join
+    puts IO.popen(%w[plait lab computing --scale 0.005 --rounds 1 --on sequence], err: File::NULL, &:read)[/^Computing/]
+  RUBY
+  ADDRESSES = %w[source_code_uri changelog_uri documentation_uri].freeze
+
   def self.runnable_methods = RUBY_ENGINE == "ruby" ? super : []
 
   # Compiling four extensions on a busy machine.
@@ -97,14 +118,49 @@ class InstalledGemsTest < Minitest::Test
         assert_equal("#{expected}\n", out, name)
       end
       commands(alone(all, "plait", File.join(folder, "bare")))
+      programs(all, folder)
+      added_by_bundler(all, folder)
     end
   end
 
   private
 
+  # What README and guides begin with.
+  def programs(home, folder)
+    readme = File.read(File.join(Support::ROOT, "README.md")).scan(/^```ruby\n(.*?)^```$/m).join
+    out, status = ruby(home, "-e", readme, chdir: folder)
+    assert_predicate(status, :success?, out)
+    out, = ruby(home, "-W0", "-e", COMMANDS, chdir: folder)
+    assert_equal(["\"status\":200", "3", "Computing"], out.lines.map(&:chomp))
+  end
+
+  # From a source of packages, without a clone.
+  def added_by_bundler(home, folder)
+    source = index(File.join(folder, "source"), Dir["#{home}/cache/*.gem"])
+    Dir.mkdir(project = File.join(folder, "project"))
+    File.write(File.join(project, "Gemfile"), "source \"file://#{source}\"\n")
+    out, status = ruby(home, "-S", "bundle", "add", "plait-server", chdir: project)
+    assert_predicate(status, :success?, out)
+    out, = ruby(home, "-S", "bundle", "exec", "plait", "--version", chdir: project)
+    assert_match(/^#{Regexp.escape(Plait::VERSION)}$|plait #{Regexp.escape(Plait::VERSION)}/, out)
+  end
+
+  # A folder that is a registry. `gem generate_index` is no part of newer Rubies.
+  def index(folder, files)
+    specs = files.map { |file| Gem::Package.new(file).spec }
+    quick = File.join(folder, "quick/Marshal.4.8")
+    FileUtils.mkdir_p([quick, File.join(folder, "gems")])
+    FileUtils.cp(files, File.join(folder, "gems"))
+    specs.each { |spec| File.binwrite("#{quick}/#{spec.full_name}.gemspec.rz", Zlib.deflate(Marshal.dump(spec))) }
+    list = specs.map { |spec| [spec.name, spec.version, spec.original_platform.to_s] }
+    { "specs" => list, "latest_specs" => list, "prerelease_specs" => [] }
+      .each { |name, all| Zlib::GzipWriter.open("#{folder}/#{name}.4.8.gz") { |file| file.write(Marshal.dump(all)) } }
+    folder
+  end
+
   # Of a bare plait: its own commands work, and the others say which gem has them.
   def commands(home)
-    out, status = ruby(home, "-S", "plait", "version")
+    out, status = ruby(home, "-S", "plait", "--version")
     assert_predicate(status, :success?, out)
     out, status = ruby(home, "-S", "plait", "serve")
     refute_predicate(status, :success?)
@@ -128,8 +184,11 @@ class InstalledGemsTest < Minitest::Test
   def build(name, folder)
     file = File.join(folder, "#{name}.gem")
     Dir.chdir(File.join(Support::ROOT, name)) do
-      run!(nil, "-S", "gem", "build", "#{name}.gemspec", "--output", file)
+      out = run!(nil, "-S", "gem", "build", "--strict", "#{name}.gemspec", "--output", file)
+      refute_match(/WARNING/, out)
     end
+    spec = Gem::Package.new(file).spec
+    assert_equal([], [spec.homepage, *spec.metadata.values_at(*ADDRESSES)].grep_v(%r{\Ahttps://}), name)
     file
   end
 
@@ -164,12 +223,13 @@ class InstalledGemsTest < Minitest::Test
   def run!(home, *command)
     out, status = ruby(home, *command)
     assert_predicate(status, :success?, "#{command.join(" ")}:\n#{out}")
+    out
   end
 
-  def ruby(home, *command)
+  def ruby(home, *command, **options)
     gems = home ? { "GEM_HOME" => home, "GEM_PATH" => home } : {}
-    environment = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, **gems,
+    environment = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_PATH" => nil, **gems,
                     "PATH" => [*(File.join(home, "bin") if home), ENV.fetch("PATH")].join(":") }
-    Open3.capture2e(environment, RbConfig.ruby, *command, unsetenv_others: false)
+    Open3.capture2e(environment, RbConfig.ruby, *command, **options)
   end
 end

@@ -61,12 +61,16 @@ module IoCases
     # On Ruby 3.1 Async needs IO#timeout, which Plait's mends bring.
     def call(&block)
       require "async"
-      require "plait/mechanisms/patches"
-      Plait.const_get(:Patches).install
+      patch if RUBY_VERSION < "3.2"
       InFibers.unwrap { Async { InFibers.capture(&block) }.wait }
     end
 
     def beside(&block) = InFibers.beside(&block)
+
+    def patch
+      require "plait/mechanisms/patches"
+      Plait.const_get(:Patches).install
+    end
   end
 
   # Gives the addresses it is told, and asks nobody.

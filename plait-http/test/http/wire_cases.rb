@@ -10,6 +10,7 @@ require_relative "wire_cases/deadlines"
 require_relative "wire_cases/early_answers"
 require_relative "wire_cases/endings"
 require_relative "wire_cases/interruptions"
+require_relative "wire_cases/lenient"
 require_relative "wire_cases/limits"
 require_relative "wire_cases/requests"
 require_relative "wire_cases/reuse"
@@ -30,6 +31,7 @@ module WireCases
   include EarlyAnswers
   include Endings
   include Interruptions
+  include Lenient
   include Limits
   include Requests
   include Reuse

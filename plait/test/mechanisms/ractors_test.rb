@@ -317,18 +317,36 @@ class RactorsTest < Minitest::Test
     assert(in_time.any?(&:ok?))
   end
 
-  # Up to Ruby 3.2 all threads of the main ractor wait at one place.
+  # Up to Ruby 3.2 all threads of the main ractor wait at one place. Ruby 4.0 has ports instead.
   def test_a_ractor_of_the_programs_own_is_not_disturbed
     result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
       require "plait"
-      own = Ractor.new { 50.times { |n| Ractor.yield(n) }; :end }
+      port = Ractor::Port.new if defined?(Ractor::Port)
+      own = Ractor.new(port) { |out| 50.times { |n| out ? out.send(n) : Ractor.yield(n) }; :end }
       values = Array.new(50) do |n|
-        Plait.map([n, n], on: :ractors, limit: 2) { |x| x * 2 } == [n * 2, n * 2] ? own.take : :wrong
+        right = Plait.map([n, n], on: :ractors, limit: 2) { |x| x * 2 } == [n * 2, n * 2]
+        (port ? port.receive : own.take) if right
       end
-      p values == (0...50).to_a, own.take
+      p values == (0...50).to_a, port ? own.value : own.take
     RUBY
-    skip("this Ruby has no Ractor#take") if result.err.include?("NoMethodError")
     assert_equal("true\n:end\n", result.out, result.err)
+  end
+
+  # Ruby runs a finalizer in the ractor that has collected the garbage.
+  def test_runs_that_were_dropped_end_whichever_ractor_collects_them
+    Support::RactorThreads.need_to_go_on
+    result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
+      require "plait"
+      require "support/waiting"
+      %i[threads ractors].each do |on|
+        Thread.new { 5.times { Plait.each_result(1.step, on: on, limit: 1) { |x| x }.next } }.join
+      end
+      own = Ractor.new { 10.times { GC.start } }
+      own.respond_to?(:value) ? own.value : own.take
+      Support::Waiting.wait_until(what: "their end") { GC.start || [Ractor.count, Thread.list.size].max <= 3 }
+      print("ended")
+    RUBY
+    assert_equal(["ended", ""], [result.out, result.err])
   end
 
   def test_large_results_pass

@@ -3,10 +3,13 @@
 module Support
   class Matrix
     # What became of one Ruby. Without counts its run had no end: `remark` says why.
-    Row = Struct.new(:name, :passed, :failed, :skipped, :seconds, :reasons, :files, :remark, keyword_init: true) do
+    Row = Struct.new(:name, :passed, :failed, :skipped, :seconds, :reasons, :files, :remark, :cut, keyword_init: true) do
       def initialize(name, **values) = super(name: name, reasons: [], files: [], **values)
 
       def ok? = remark.nil? && failed == 0
+
+      # @return [Boolean] whether nothing had failed when its time was over
+      def cut? = cut && !failed.to_i.positive?
     end
 
     # One run of bin/test: shows what it prints, and reads its last lines. A Ruby that hangs is cut off.
@@ -64,8 +67,8 @@ module Support
       def row(seconds, status)
         totals = TOTALS.match(@lines.last.to_s)
         passed, failed, skipped = totals&.captures&.map(&:to_i)
-        Row.new(@name, passed: passed, failed: failed, skipped: skipped, seconds: seconds, remark: remark(totals, status),
-                       reasons: section("skipped:"), files: section("failed:"))
+        Row.new(@name, passed: passed, failed: failed, skipped: skipped, seconds: seconds, cut: @cut,
+                       remark: remark(totals, status), reasons: section("skipped:"), files: section("failed:"))
       end
 
       def remark(totals, status)

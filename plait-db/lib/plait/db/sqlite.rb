@@ -7,7 +7,7 @@ require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 
-Plait::DB::Driver.load("sqlite3", "~> 1.7") { require "sqlite3" }
+Plait::DB::Driver.load("sqlite3", ">= 1.7", "< 3") { require "sqlite3" }
 
 module Plait
   module DB
@@ -169,6 +169,11 @@ module Plait
         # @api private
         def plait_guard = @plait_guard ||= Pace.new
 
+        # In the child of a fork the gem sqlite3 2 closes connections of the parent, with a warning. Another thread of it may
+        # have the guard of this one; {#discard} needs no guard.
+        # @return [Boolean]
+        def closed? = inherited? || super
+
         # The driver's method makes a statement of its own class.
         # @return [SQLite3::Statement]; with a block: the block's value
         def prepare(sql)
@@ -184,6 +189,7 @@ module Plait
 
         # @param milliseconds [Numeric] for which a lock of another connection is awaited
         def wait_for_locks(milliseconds)
+          @generation = Native.fork_generation
           plait_guard.patience = milliseconds / 1000.0
           @file = Pace.install(self)
           busy_handler { |tries| plait_guard.await_lock(tries) } unless @file
@@ -197,6 +203,10 @@ module Plait
           statements = ObjectSpace.each_object(Statement).select { |statement| statement.plait_guard.equal?(plait_guard) }
           Native.discard_sqlite(self, @file, statements)
         end
+
+        private
+
+        def inherited? = !@generation.nil? && @generation != Native.fork_generation
       end
 
       # Ruby's values as SQLite's five types: true and false as 1 and 0, times and dates in the format of its date functions,

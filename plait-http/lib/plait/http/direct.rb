@@ -4,8 +4,11 @@ require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "codings"
+require_relative "cookie_jar"
 require_relative "direct/draft"
 require_relative "exchange"
+require_relative "redirects"
+require_relative "request"
 require_relative "timeouts"
 
 module Plait
@@ -28,7 +31,7 @@ module Plait
       def initialize(client)
         @client = client
         @connections = client.connections
-        @routes = @connections.routes
+        @routes = client.routes
         settings = client.settings
         @timeouts = settings.timeouts
         @jar = settings.cookies
@@ -145,8 +148,7 @@ module Plait
 
       # @return [String, nil] where a first redirect leads to, within the same origin and to another URL; nil: {Exchange} judges
       def redirected(response, route, url, draft)
-        return unless Redirects::STATUSES.include?(response.status) && @redirects.limit.positive? && @final && @jar.nil?
-        return if url.include?("#") || (draft && !draft.repeats?)
+        return unless repeats?(response, url, draft)
 
         location = only(response, LOCATION)
         return if location.nil? || location.include?("/.") || !location.match?(VISIBLE)
@@ -154,6 +156,11 @@ module Plait
         path = location.getbyte(0) == SLASH && location.getbyte(1) != SLASH
         target = path ? "#{route.prefix}#{location}" : location.force_encoding(Encoding::UTF_8)
         target if route.serves?(target) && target != url
+      end
+
+      def repeats?(response, url, draft)
+        follows = Redirects::STATUSES.include?(response.status) && @redirects.limit.positive?
+        follows && @final && @jar.nil? && !url.include?("#") && (draft.nil? || draft.repeats?)
       end
 
       def long_way(url, draft, timeouts, deadline, earlier = nil)

@@ -26,6 +26,10 @@ module Plait
         super(phase, timeouts, !ends.nil? && Deadline.now >= ends)
       end
 
+      # @param bytes [String] from the first byte of a broken head
+      # @return (see Protocols::HTTP1::Repair.call)
+      def repair(bytes) = Protocols::HTTP1::Repair.call(bytes)
+
       # @param offset [Integer] bytes of the message before the one that broke it
       def broken(rule, offset)
         named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))

@@ -32,8 +32,10 @@ module Plait
 
     # The options of a {Client}, checked.
     class Options
-      NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits http2 pool
-                 connector].freeze
+      NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
+                 connector public_only].freeze
+      # A client reads longer heads than a server does: curl takes 300 kB.
+      LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
       POOL = { per_key: 16_384, max: 16_384, max_idle: nil, idle_timeout: 30, wait: 60 }.freeze
       # The options of {Io::TLS::Client}, which is loaded on first use.
@@ -66,14 +68,16 @@ module Plait
       attr_reader :auth
       # @return [Boolean] whether HTTP/2 is offered to origins with TLS
       attr_reader :http2
+      # @return [Boolean] whether only addresses of the public Internet are asked
+      attr_reader :public_only
       # @return [Hash] of Io::Pool
       attr_reader :pool
       # @return [Hash] of Io::Connector
       attr_reader :connector
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
-                     cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, http2: false, pool: {},
-                     connector: {})
+                     cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
+                     pool: {}, connector: {}, public_only: false)
         @base = base && URL.parse(base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
@@ -85,7 +89,8 @@ module Plait
         @compression = compression
         @auth = auth
         @http2 = http2
-        @limits = limits_of(limits, max_body)
+        @public_only = public_only
+        @limits = limits_of(limits, max_body, strict)
         @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
         @connector = check(:connector, connector, CONNECTOR)
         freeze
@@ -108,11 +113,12 @@ module Plait
         tls.nil? ? {} : check(:tls, tls, TLS)
       end
 
-      def limits_of(limits, max_body)
+      def limits_of(limits, max_body, strict)
         return limits if limits.is_a?(Protocols::HTTP1::Limits)
 
         given = check(:limits, limits, Protocols::HTTP1::Limits::DEFAULTS.keys)
-        Protocols::HTTP1::Limits.new(**given, **(max_body.nil? ? {} : { body: max_body }))
+        own = strict ? {} : LIMITS
+        Protocols::HTTP1::Limits.new(lenient: !strict, **own, **given, **(max_body.nil? ? {} : { body: max_body }))
       end
 
       def check(name, given, known)

@@ -74,9 +74,9 @@ module Plait
 
         @endpoint = endpoint
         @phases = phases
-        limits ||= HTTP1::Limits.new
-        @parser = HTTP1::ResponseParser.new(limits: limits)
-        @most_of_a_whole = [limits.body || Float::INFINITY, HEARD].max
+        @limits = limits || HTTP1::Limits.new
+        @parser = HTTP1::ResponseParser.new(limits: @limits)
+        @most_of_a_whole = [@limits.body || Float::INFINITY, HEARD].max
         @state = :idle
         @sent = @received = false
         @uses_left = @kept_for = @kept_until = Float::INFINITY

@@ -178,7 +178,8 @@ module Plait
       def _dump(_level)
         Marshal.dump([head_bytes, status, version, reason.bytesize, encoded?,
                       { body: body, url: url, phases: phases, trailers: trailers, durations: durations,
-                        request: (request if given_request)&.without_body, redirects: @redirects, decoded: @decoded, index: index }])
+                        request: (request if given_request)&.without_body, redirects: @redirects, decoded: @decoded,
+                        index: index }])
       end
 
       private

@@ -39,6 +39,7 @@ struct http1_limits {
     uint32_t interim;          /* 1xx responses before the final one */
     uint32_t chunk_extensions; /* bytes of all chunk extensions of one body together */
     uint32_t trailer;          /* bytes of a trailer section, last CRLF not counted */
+    bool lenient;              /* responses: chunk lines may end with LF alone, or with blanks (curl reads both) */
 };
 
 enum { HTTP1_LARGEST_HEAD = (1 << 24) - 1 };
@@ -283,6 +284,7 @@ struct http1_body {
     uint8_t phase;       /* state */
     uint8_t digits;      /* state: of the chunk size */
     uint8_t rule;        /* state: the rule that was broken; it stays so */
+    bool pardoned;       /* only a lenient reader takes it: the connection has no next message */
 };
 
 enum http1_event {

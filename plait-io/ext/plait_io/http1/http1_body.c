@@ -66,6 +66,14 @@ static int http1_body_begin_chunk(struct http1_body *body) {
     return 0;
 }
 
+/* A line feed where a CR should come before it. `line`: the line may end here. */
+static int http1_body_line_feed(struct http1_body *body, bool line) {
+    if (!line || !body->limits->lenient) return HTTP1_E_BARE_LF;
+
+    body->pardoned = true;
+    return http1_body_begin_chunk(body);
+}
+
 static int http1_body_size_byte(struct http1_body *body, char byte) {
     int digit = http1_hex(byte);
     if (digit >= 0) {
@@ -75,7 +83,7 @@ static int http1_body_size_byte(struct http1_body *body, char byte) {
         body->phase = DIGITS;
         return 0;
     }
-    if (byte == '\n') return HTTP1_E_BARE_LF;
+    if (byte == '\n') return http1_body_line_feed(body, body->phase == DIGITS);
     if (body->phase == FIRST_DIGIT) return HTTP1_E_CHUNK_SIZE;
     if (byte == '\r') {
         body->phase = SIZE_LF;
@@ -145,7 +153,13 @@ static const uint8_t extension_phase[EXTENSION_PHASES][BYTE_KINDS] = {
 
 static int http1_body_extension_byte(struct http1_body *body, char byte) {
     uint8_t next = extension_phase[body->phase][http1_body_kind_of(byte)];
-    if (!next) return byte == '\n' ? HTTP1_E_BARE_LF : HTTP1_E_CHUNK_EXTENSION;
+    bool line = extension_phase[body->phase][RETURN] || body->phase == AFTER_BLANK;
+    if (!next && byte == '\n') return http1_body_line_feed(body, line);
+    if (!next && byte == '\r' && body->phase == AFTER_BLANK && body->limits->lenient) {
+        body->pardoned = true;
+        next = GO(SIZE_LF);
+    }
+    if (!next) return HTTP1_E_CHUNK_EXTENSION;
 
     body->phase = (uint8_t)(next - 1);
     if (body->phase == SIZE_LF) return 0;
@@ -153,6 +167,14 @@ static int http1_body_extension_byte(struct http1_body *body, char byte) {
 }
 
 /* ---- the bytes around a chunk ---- */
+
+/* By LF alone. */
+static int http1_body_end_chunk(struct http1_body *body) {
+    body->pardoned = true;
+    body->phase = FIRST_DIGIT;
+    body->digits = 0;
+    return 0;
+}
 
 static int http1_body_framing_byte(struct http1_body *body, char byte) {
     switch (body->phase) {
@@ -162,6 +184,7 @@ static int http1_body_framing_byte(struct http1_body *body, char byte) {
     case SIZE_LF:
         return byte == '\n' ? http1_body_begin_chunk(body) : HTTP1_E_BARE_CR;
     case CHUNK_CR:
+        if (byte == '\n' && body->limits->lenient) return http1_body_end_chunk(body);
         body->phase = CHUNK_LF;
         return byte == '\r' ? 0 : HTTP1_E_CHUNK_END;
     case CHUNK_LF:
@@ -226,11 +249,13 @@ static int http1_body_trailer_byte(struct http1_body *body, char byte) {
 static int http1_body_last_byte(struct http1_body *body, char byte) {
     if (body->phase == LAST_LF && byte != '\n') return HTTP1_E_BARE_CR;
 
-    body->phase = body->phase == LAST_LF ? OVER : LAST_LF;
+    body->pardoned |= body->phase == FIELD_BEGIN && byte == '\n';
+    body->phase = byte == '\n' ? OVER : LAST_LF;
     return 0;
 }
 
 static bool http1_body_at_last_crlf(const struct http1_body *body, char byte) {
+    if (body->phase == FIELD_BEGIN && byte == '\n') return body->limits->lenient;
     return body->phase == LAST_LF || (body->phase == FIELD_BEGIN && byte == '\r');
 }
 

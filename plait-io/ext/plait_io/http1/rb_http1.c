@@ -289,6 +289,7 @@ struct http1_limits plait_http1_limits(VALUE limits) {
         .interim = NUM2UINT(rb_ary_entry(numbers, 4)),
         .chunk_extensions = NUM2UINT(rb_ary_entry(numbers, 5)),
         .trailer = NUM2UINT(rb_ary_entry(numbers, 6)),
+        .lenient = RTEST(rb_funcall(limits, rb_intern("lenient?"), 0)),
     };
 }
 
@@ -469,6 +470,10 @@ static VALUE http1_parser_trailers(VALUE self) {
     return http1_parser_of(self)->trailers_value;
 }
 
+static VALUE http1_parser_pardoned(VALUE self) {
+    return http1_parser_of(self)->body.pardoned ? Qtrue : Qfalse;
+}
+
 static VALUE http1_parser_rest(VALUE self) {
     const struct parser *parser = http1_parser_of(self);
     return NIL_P(parser->buffer) ? rb_str_new(NULL, 0) : http1_binary(parser->buffer, parser->at, http1_pending(parser));
@@ -501,5 +506,6 @@ void plait_init_http1(VALUE plait) {
     rb_define_method(parser, "head", http1_parser_head, 0);
     rb_define_method(parser, "data", http1_parser_data, 0);
     rb_define_method(parser, "trailers", http1_parser_trailers, 0);
+    rb_define_method(parser, "pardoned?", http1_parser_pardoned, 0);
     rb_define_method(parser, "rest", http1_parser_rest, 0);
 }

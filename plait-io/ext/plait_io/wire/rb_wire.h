@@ -130,6 +130,7 @@ struct exchange {
     bool surplus;           /* a byte has come, and was dropped, that belongs to no answer */
     bool continued;         /* 100 has come */
     bool slow;              /* more than one receive was needed */
+    bool repaired;          /* the head broke a rule that a lenient client lets pass */
 };
 
 /* What has come for a request that was launched. */

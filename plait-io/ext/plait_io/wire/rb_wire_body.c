@@ -49,7 +49,7 @@ static void wire_body_end_answer(struct exchange *exchange, VALUE response) {
         plait_wire_store(exchange);
         return;
     }
-    bool usable = wire->persistent && !exchange->stopped && wire->state != WIRE_CLOSED;
+    bool usable = wire->persistent && !wire->body.pardoned && !exchange->stopped && wire->state != WIRE_CLOSED;
     wire->persistent = usable && !wire_body_has_rest(exchange);
     wire->pending = Qnil;
     wire->state = wire->persistent ? WIRE_IDLE : WIRE_CLOSED;

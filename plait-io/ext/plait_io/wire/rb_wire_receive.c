@@ -25,7 +25,7 @@ char plait_wire_incoming[PLAIT_WIRE_INCOMING];
 static struct http1_header *fields;
 static uint32_t most_fields;
 
-static ID id_broken, id_failed;
+static ID id_broken, id_failed, id_repair;
 
 void plait_wire_raise_broken(const struct exchange *exchange, ptrdiff_t rule, uint64_t at) {
     VALUE name = ID2SYM(rb_intern(http1_rule(rule)->name));
@@ -140,12 +140,59 @@ void plait_wire_expect_head(struct exchange *exchange) {
     plait_wire_load(exchange);
 }
 
+/* Whether the rule is one of Protocols::HTTP1::Repair. */
+static bool wire_receive_may_repair(const struct exchange *exchange, ptrdiff_t broken) {
+    const struct http1_limits *limits = &exchange->wire->limits;
+    if (!limits->lenient || exchange->size > limits->head) return false;
+
+    switch (-broken) {
+    case HTTP1_E_BARE_LF:
+    case HTTP1_E_CONTROL:
+    case HTTP1_E_OBS_FOLD:
+    case HTTP1_E_SPACE_IN_NAME:
+    case HTTP1_E_TWO_LENGTHS:
+    case HTTP1_E_TRANSFER_CODING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Parses the head as Ruby has rewritten it. It may still break another rule. */
+static ptrdiff_t wire_receive_parse_repaired(struct exchange *exchange, VALUE bytes) {
+    struct wire *wire = exchange->wire;
+    VALUE pending = rb_str_buf_new(RSTRING_LEN(bytes) + PART);
+    rb_str_cat(pending, RSTRING_PTR(bytes), RSTRING_LEN(bytes));
+    RB_OBJ_WRITE(exchange->self, &wire->pending, pending);
+    wire->pending_at = 0;
+    exchange->data = RSTRING_PTR(pending);
+    exchange->size = (size_t)RSTRING_LEN(pending);
+    exchange->repaired = true;
+    http1_head_start(&exchange->head, wire->kind);
+    exchange->head.table = plait_wire_fields(wire);
+    return http1_head_parse(&exchange->head, exchange->data, exchange->size);
+}
+
+/* Returns as http1_head_parse; 0 also where the end of a broken head has not come. Ruby may switch: the bytes are kept first. */
+static ptrdiff_t wire_receive_repair(struct exchange *exchange, ptrdiff_t broken) {
+    if (!wire_receive_may_repair(exchange, broken)) return broken;
+
+    size_t room;
+    uint32_t error_at = exchange->head.error_at;
+    wire_receive_keep_data(exchange, &room);
+    VALUE bytes = rb_funcall(exchange->self, id_repair, 1, rb_str_new(exchange->data, (long)exchange->size));
+    exchange->head.error_at = error_at;
+    if (NIL_P(bytes)) return 0;
+    return bytes == Qfalse ? broken : wire_receive_parse_repaired(exchange, bytes);
+}
+
 /* Whether the final head is there; interim ones are passed over. */
 static bool wire_receive_parse_heads(struct exchange *exchange) {
     struct http1_head *head = &exchange->head;
     head->table = plait_wire_fields(exchange->wire);
     while (exchange->size > 0 && exchange->head_size == 0) {
         ptrdiff_t size = http1_head_parse(head, exchange->data, exchange->size);
+        if (size < 0) size = wire_receive_repair(exchange, size);
         if (size < 0) plait_wire_raise_broken(exchange, size, exchange->consumed + head->error_at);
         if (size == 0) return false;
         if (!head->interim) {
@@ -284,7 +331,7 @@ VALUE plait_wire_begin_response(struct exchange *exchange) {
     if (!wire->phases_taken) plait_response_set(response, RESPONSE_PHASES, wire->phases);
     wire->phases_taken = true;
     wire_receive_note_keeping(wire, &exchange->head);
-    wire->persistent = exchange->head.persistent && wire->uses_left > 0 && !(wire->kind & WIRE_TO_LOG_IN);
+    wire->persistent = exchange->head.persistent && !exchange->repaired && wire->uses_left > 0 && !(wire->kind & WIRE_TO_LOG_IN);
     plait_wire_consume(exchange, size);
     int broken = http1_body_start(&wire->body, &exchange->head);
     if (broken) plait_wire_raise_broken(exchange, broken, exchange->consumed);
@@ -294,4 +341,5 @@ VALUE plait_wire_begin_response(struct exchange *exchange) {
 void plait_init_wire_receive(void) {
     id_broken = rb_intern("broken");
     id_failed = rb_intern("failed");
+    id_repair = rb_intern("repair");
 }

@@ -26,7 +26,7 @@ module Transcript
     events = []
     pieces.each { |piece| drain(parser.feed(piece), events) }
     drain(parser.finish, events) if eof
-    { events: events, rest: parser.rest }
+    { events: events, rest: parser.rest, pardoned: parser.pardoned? }
   rescue Plait::RemoteProtocolError => e
     { events: events, error: [e.rule, e.offset] }
   end

@@ -2,6 +2,8 @@
 #ifndef PLAIT_SHARD_TLS_CONTEXT_H
 #define PLAIT_SHARD_TLS_CONTEXT_H
 
+#ifdef HAVE_LIBSSL
+
 #include <openssl/ssl.h>
 
 struct shard_tls_context {
@@ -10,5 +12,7 @@ struct shard_tls_context {
 
 /* What a node gives to go on with later: of TLS 1.3 it comes behind the handshake. */
 int shard_tls_keep_session(SSL *ssl, SSL_SESSION *session);
+
+#endif
 
 #endif

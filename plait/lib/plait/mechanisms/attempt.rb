@@ -17,10 +17,13 @@ module Plait
     # @return [Mechanisms::Options]
     attr_reader :policy
 
-    def initialize(body, policy)
+    # @param execution [RailsExecution, nil] of each attempt
+    def initialize(body, policy, execution: nil)
       @body = body
       @policy = policy
+      @execution = execution
       @timed = policy.timed?
+      @plain = !@timed && execution.nil?
       @retrying = policy.retries.count.positive?
       @storage = Mechanisms::State.storage
     end
@@ -41,7 +44,7 @@ module Plait
       begin
         attempts += 1
         yield attempts, true if block_given?
-        value = @timed ? timed(item) : @body.call(item)
+        value = @plain ? @body.call(item) : run(item)
       rescue Mechanisms::Interruption
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
@@ -63,6 +66,10 @@ module Plait
     end
 
     private
+
+    def run(item) = @execution ? @execution.run { limited(item) } : limited(item)
+
+    def limited(item) = @timed ? timed(item) : @body.call(item)
 
     def timed(item)
       seconds, error = allowance

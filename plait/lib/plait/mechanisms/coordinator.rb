@@ -24,7 +24,7 @@ module Plait
       @mechanism = mechanism
       @items = items
       @options = options
-      @attempt = Attempt.new(body, options)
+      @attempt = Attempt.new(body, options, execution: mechanism.execution)
       @done = 0
     end
 
@@ -192,12 +192,12 @@ module Plait
       end
 
       # A finalizer runs in the middle of anything, so that it must not wait; and in a child that was forked meanwhile, which
-      # has nothing to end.
+      # has nothing to end. From Ruby 3.3 on it runs in any ractor. None but the main one can end a run, and it does so
+      # after a later garbage collection.
       def call(_id)
         return unless Native.fork_generation == @generation
-        return later unless main_ractor?
 
-        Thread.new { @remains.call }
+        main_ractor? ? Thread.new { @remains.call } : ObjectSpace.define_finalizer(Object.new, self)
       rescue ThreadError
         nil # the system gives none, or the process ends, and all this with it
       end
@@ -205,9 +205,6 @@ module Plait
       private
 
       def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
-
-      # Any ractor may collect the garbage, and no other than the main one can end threads and ports of it.
-      def later = ObjectSpace.define_finalizer(Object.new, self)
     end
 
     private_constant :Finalizer

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
+require_relative "rails_execution"
 
 module Plait
   module Mechanisms
@@ -25,6 +26,9 @@ module Plait
 
         raise UsageError, "limit: #{limit.inspect} names two limits, which is for pairs such as [:processes, :threads]"
       end
+
+      # @return [RailsExecution, nil] for the items of a run
+      def execution = RailsExecution.current
 
       # @param limit [Integer] items in flight at most
       def executor(attempt, limit:) = raise(NotImplementedError, "#{self.class}#executor")

@@ -4,6 +4,7 @@ require_relative "attempt"
 require_relative "interruption"
 require_relative "../values/errors"
 require_relative "options"
+require_relative "rails_execution"
 require_relative "state"
 require_relative "time_limit"
 require_relative "scope/task"
@@ -36,6 +37,7 @@ module Plait
     def initialize(options)
       @options = options
       @storage = Mechanisms::State.storage
+      @execution = execution
       @limit = Array(options.limit).reduce(:*)
       @attempt = Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
       clear
@@ -98,7 +100,7 @@ module Plait
     # Called by the subclass where the task runs.
     def perform(task)
       Mechanisms::State.inherit(@storage)
-      value = @attempt ? attempt(task) : task.block.call(*task.arguments)
+      value = @execution ? @execution.run { work_on(task) } : work_on(task)
       returned = true
     rescue Mechanisms::Interruption => e
       error = CancelledError.new(*e.instead&.message)
@@ -134,6 +136,11 @@ module Plait
 
     # The thread that runs it is about to end, because the task's block has ended it.
     def thread_ended(task, error = WorkerDied.new(ENDED)) = finish(task, nil, error)
+
+    # @return [RailsExecution, nil] of each task
+    def execution = RailsExecution.current
+
+    def work_on(task) = @attempt ? attempt(task) : task.block.call(*task.arguments)
 
     def attempts_needed? = @options.timeout || @options.retries.count.positive?
 

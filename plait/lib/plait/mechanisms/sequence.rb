@@ -8,6 +8,9 @@ module Plait
   module Mechanisms
     # One item after another, in the caller: the reference that every other mechanism must agree with.
     class Sequence < Mechanism
+      # An item is a part of its caller's unit of work.
+      def execution = nil
+
       def executor(attempt, **) = OneByOne.new(attempt)
 
       def scope(options:, &block) = TaskScope.open(options: options, &block)
@@ -35,6 +38,8 @@ module Plait
       # Runs each task at once, in the caller, before `async` returns.
       class TaskScope < Scope
         private
+
+        def execution = nil
 
         def start(task)
           State.isolate { perform(task) }

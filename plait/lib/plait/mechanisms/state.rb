@@ -149,6 +149,8 @@ module Plait
         attr_reader :variables
         # @return [Hash, nil] ActiveSupport's
         attr_accessor :execution_state
+        # @return [Fiber, nil] of the item, while it is a unit of work to Rails: ActiveRecord's name for the user of a connection
+        attr_reader :unit
 
         def initialize
           @thread = Thread.current
@@ -158,6 +160,10 @@ module Plait
 
         # @return [Boolean] whether it is of the current thread
         def here? = @thread.equal?(Thread.current)
+
+        def begin_unit = @unit = Fiber.current
+
+        def end_unit = @unit = nil
 
         # Another fiber has it, too, which may live longer than the item.
         def share = @shared = true
@@ -241,7 +247,7 @@ module Plait
       module Copy
         # The collections in a collection; a higher number costs each item more time.
         DEPTH = 2
-        # Where ActiveSupport keeps CurrentAttributes; they start empty.
+        # Where ActiveSupport keeps CurrentAttributes up to 8.0; they start empty.
         CURRENT_ATTRIBUTES = :current_attributes_instances
         private_constant :DEPTH, :CURRENT_ATTRIBUTES
 
@@ -254,7 +260,7 @@ module Plait
             when Hash then of_hash(value, depth)
             when Array then value.dup.map! { |held| of(held, depth - 1) }
             when String then value.dup
-            else set?(value) || i18n?(value) ? value.dup : value
+            else of_object(value, depth)
             end
           end
 
@@ -264,6 +270,18 @@ module Plait
             copy = hash.dup
             copy.delete(CURRENT_ATTRIBUTES)
             copy.transform_values! { |held| of(held, depth - 1) }
+          end
+
+          def of_object(value, depth)
+            return of_context(value, depth) if defined?(::ActiveSupport::ExecutionContext::Record) &&
+                                               value.is_a?(::ActiveSupport::ExecutionContext::Record)
+
+            set?(value) || i18n?(value) ? value.dup : value
+          end
+
+          # ActiveSupport 8.1 keeps CurrentAttributes in here.
+          def of_context(context, depth)
+            context.class.new.tap { |copy| copy.instance_variable_set(:@store, of(context.store, depth)) }
           end
 
           def set?(value) = defined?(::Set) && value.is_a?(::Set)

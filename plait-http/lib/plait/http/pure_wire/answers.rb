@@ -22,8 +22,10 @@ module Plait
         private
 
         def expect_head(method, upgrade)
-          @parser.start(method: method, upgrade: upgrade)
-          @final = @answered = @continued = @deaf = false
+          @request = { method: method, upgrade: upgrade }
+          @parser.start(**@request)
+          @final = @answered = @continued = @deaf = @repaired = @ended = false
+          @broken = nil
           @heard = 0
           @failure = nil
         end
@@ -82,7 +84,7 @@ module Plait
           return response.tap { become(:tunnel) } if head.framing == :tunnel
 
           note_keeping(head)
-          usable = head.persistent? && @uses_left.positive? && !@login
+          usable = head.persistent? && !@repaired && !@parser.pardoned? && @uses_left.positive? && !@login
           become(usable && !@stopped && nothing_left? ? :idle : :closed)
           response
         end
@@ -130,9 +132,28 @@ module Plait
 
         # Only the parser's errors name the peer: a body that is sent may raise such errors too.
         def parsed
-          @parser.next_event
+          @broken ? parsed_repaired(@broken) : @parser.next_event
         rescue RemoteProtocolError => e
-          raise named(e)
+          raise named(e) if @broken || @final || !@limits.lenient? || !HTTP1::Repair::RULES.include?(e.rule)
+
+          @broken = e
+          retry
+        end
+
+        # @return [Symbol, nil] nil: the end of the broken head has not come
+        def parsed_repaired(error)
+          rest = @parser.rest
+          bytes = HTTP1::Repair.call(rest)
+          raise error if bytes == false || (bytes.nil? && (@ended || rest.bytesize > @limits.head))
+          return if bytes.nil?
+
+          parser = HTTP1::ResponseParser.new(limits: @limits).start(**@request).feed(bytes)
+          parser.finish if @ended
+          event = parser.next_event
+          @parser = parser
+          @repaired = true
+          @broken = nil
+          event
         end
 
         def receive
@@ -158,7 +179,7 @@ module Plait
         # @param count [Integer, nil] bytes; nil: the input has ended
         def take(count)
           raise closed_here if @state == :closed
-          return @parser.finish && 0 unless count
+          return end_of_input unless count
 
           @first_at = Deadline.now unless @received
           @received = @answered = true
@@ -166,6 +187,12 @@ module Plait
           @parser.feed(String.new(capacity: count, encoding: Encoding::BINARY) << @stream.buffer)
           @stream.consume(@stream.buffer.bytesize)
           count
+        end
+
+        def end_of_input
+          @ended = true
+          @parser.finish
+          0
         end
 
         # @return [Boolean] whether the answer has come instead of the leave to go on

@@ -86,6 +86,17 @@ module Plait
         }.freeze
         OPTIONAL = %i[body].freeze
 
+        # @param lenient [Boolean] whether an answer may break rules that curl lets pass, see {Repair}
+        # @param limits (see Protocols::Limits#initialize)
+        # @raise [UsageError]
+        def initialize(lenient: false, **limits)
+          @lenient = lenient
+          super(**limits)
+        end
+
+        # @return [Boolean]
+        def lenient? = @lenient
+
         # @return [Integer, nil] bytes of a body, its framing not counted; nil: no limit
         attr_reader :body
         # @return [Integer] bytes of a request or status line, CRLF not counted

@@ -6,6 +6,7 @@ require_relative "../foreign_loop"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../options"
+require_relative "../rails_execution"
 require_relative "../scheduler"
 require_relative "../state"
 require_relative "../time_limit"
@@ -22,7 +23,7 @@ module Plait
         # @param deadline [Deadline, nil] for fibers that the block leaves behind
         # @return [Object] the block's value
         def self.run(deadline: nil, **options)
-          pool = new(Attempt.new(->(_) { yield }, Options.new), 1, **options)
+          pool = new(Attempt.new(->(_) { yield }, Options.new, execution: RailsExecution.current), 1, **options)
           pool.submit(0, nil)
           outcome = pool.take
           value = outcome.value!

@@ -56,6 +56,9 @@ module Plait
 
           def clear = (own = plait_own) ? own.execution_state = nil : super
 
+          # By thread, items of one thread would share a connection, and one of them would give it back to the pool.
+          def context = plait_own&.unit || super
+
           private
 
           def plait_own = isolation_level == :thread ? Own.current : nil

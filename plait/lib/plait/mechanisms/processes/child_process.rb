@@ -6,6 +6,7 @@ require_relative "../../values/errors"
 require_relative "../../values/uninterruptible"
 require_relative "../interruption"
 require_relative "../mechanism"
+require_relative "../rails_execution"
 require_relative "forking"
 
 module Plait
@@ -67,17 +68,10 @@ module Plait
         # @yieldparam pipes [Hash{Symbol => IO}] in the child: its ends
         # @raise [UnsupportedError] when the system does not allow another process
         def start(patience: Forking::PATIENCE, &body)
-          asked_at = Deadline.now
-          copied = Forking.flush # here: the other thread would find this one running
-          launcher = Thread.new { launch(patience, asked_at, copied, &body) }
-          launcher.report_on_exception = false
-          launcher.join
+          RailsExecution.between_reloads { start_launcher(patience, &body) }
           self
         rescue ThreadError => e
           raise Refusal.of(e)
-        ensure
-          @called_off = true
-          launcher&.join # an Interrupt must not lose a child that is just being born
         end
 
         # @return [Boolean] whether it has ended; does not wait
@@ -112,6 +106,17 @@ module Plait
         private
 
         def close_ends(names) = Descriptors.close(names.filter_map { |name| @ends.delete(name) })
+
+        def start_launcher(patience, &body)
+          asked_at = Deadline.now
+          copied = Forking.flush # here: the other thread would find this one running
+          launcher = Thread.new { launch(patience, asked_at, copied, &body) }
+          launcher.report_on_exception = false
+          launcher.join
+        ensure
+          @called_off = true
+          launcher&.join # an Interrupt must not lose a child that is just being born
+        end
 
         def launch(patience, asked_at, copied, &body)
           Descriptors.exclusively do

@@ -34,6 +34,9 @@ module Plait
 
           def trailers = @trailers.fields
 
+          # @return [Boolean] whether only a lenient reader takes it: the connection has no next message
+          def pardoned? = @pardoned || @trailers.pardoned? || false
+
           private
 
           def begin_line
@@ -47,9 +50,10 @@ module Plait
             plain = @line.nil? && bytes.match(PLAIN_LINE, at)
             return begin_chunk(plain[1].hex, plain.end(0)) if plain
 
-            @line ||= ChunkLine.new(@room)
+            @line ||= ChunkLine.new(@room, @limits.lenient?)
             return at + 1 unless @line.take(bytes.byteslice(at), at)
 
+            @pardoned ||= @line.pardoned?
             @room = @line.room
             begin_chunk(@line.size, at + 1)
           end
@@ -71,7 +75,12 @@ module Plait
           end
 
           def chunk_cr(bytes, at)
-            raise Broken.new(:chunk_end, at) unless bytes.byteslice(at) == "\r"
+            byte = bytes.byteslice(at)
+            if byte == "\n" && @limits.lenient?
+              @pardoned = true
+              return chunk_lf(bytes, at)
+            end
+            raise Broken.new(:chunk_end, at) unless byte == "\r"
 
             @state = :chunk_lf
             at + 1
@@ -112,14 +121,19 @@ module Plait
           }.freeze
 
           # @param room [Integer] bytes of extensions that are left of the limit
-          def initialize(room)
+          # @param lenient [Boolean] whether it may end with LF alone, or with blanks
+          def initialize(room, lenient)
             @room = room
+            @lenient = lenient
             @digits = +""
             @state = :size
           end
 
           # @return [Integer] bytes of extensions that are left of the limit
           attr_reader :room
+
+          # @return [Boolean] see ChunkedBody
+          def pardoned? = @pardoned || false
 
           # @return [Integer]
           def size = @digits.hex
@@ -130,6 +144,7 @@ module Plait
           # @raise [Broken]
           def take(byte, at)
             return finish(byte, at) if @state == :end
+            return @pardoned = true if byte == "\n" && @lenient && may_end?
 
             @state == :size ? take_size(byte, at) : take_extension(byte, at)
             false
@@ -141,6 +156,13 @@ module Plait
             raise Broken.new(:bare_cr, at) unless byte == "\n"
 
             true
+          end
+
+          # @return [Boolean] whether the line is complete but for its end
+          def may_end?
+            return !@digits.empty? if @state == :size
+
+            @state == :after_blank || NEXT.fetch(@state).key?(:return)
           end
 
           def take_size(byte, at)
@@ -161,10 +183,17 @@ module Plait
           end
 
           def take_extension(byte, at)
+            return end_after_blank if byte == "\r" && @lenient && @state == :after_blank
+
             @state = NEXT.fetch(@state)[kind(byte)]
             raise Broken.new(byte == "\n" ? :bare_lf : :chunk_extension, at) unless @state
 
             count(at) unless @state == :end
+          end
+
+          def end_after_blank
+            @pardoned = true
+            @state = :end
           end
 
           def kind(byte)
@@ -202,11 +231,15 @@ module Plait
           # @raise [Broken]
           def take(byte, at)
             return finish(byte, at) if @state == :last
+            return @pardoned = true if byte == "\n" && @state == :begin && @limits.lenient?
 
             last = @state == :begin && byte == "\r"
             last ? @state = :last : take_of_field(byte, at)
             false
           end
+
+          # @return [Boolean] see ChunkedBody
+          def pardoned? = @pardoned || false
 
           def fields
             at = 0

@@ -52,6 +52,9 @@ module Plait
             fail_with(e.rule, @before + e.at - @at)
           end
 
+          # @return [Boolean] whether only a lenient reader takes the body: the connection has no next message
+          def pardoned? = @body.is_a?(ChunkedBody) && @body.pardoned?
+
           # @return [String] bytes that were fed and belong to what follows the message
           def rest = @buffer.byteslice(@at..)
 

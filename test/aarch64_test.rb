@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative "test_helper"
+require_relative "support/sanitized"
+require "open3"
+require "rbconfig"
+
+# The C of all extensions for another processor, up to linking: nothing is taken for granted that only x86 has. (The sanitizers'
+# tests find accesses that are not aligned, on any processor.) Ruby's headers are those of this machine, which differ in nothing
+# that counts here.
+class Aarch64Test < Minitest::Test
+  COMPILER = Support::Program.new("aarch64-linux-gnu-gcc", apt: "gcc-aarch64-linux-gnu")
+  FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Werror].freeze
+  # As extconf.rb finds them on Linux. The headers of OpenSSL are another package for each processor.
+  FOUND = %w[PLAIT_EPOLL RB_IO_DESCRIPTOR PREADV2 PWRITEV2 EPOLL_PWAIT2].map { |name| "-DHAVE_#{name}" }.freeze
+
+  def self.runnable_methods = RUBY_ENGINE == "ruby" && RUBY_PLATFORM.match?(/x86_64-linux/) ? super : []
+
+  def hard_timeout = 600
+
+  def test_all_of_it_compiles_without_a_warning
+    rubys = RbConfig::CONFIG.values_at("rubyarchhdrdir", "rubyhdrdir").flat_map { |folder| ["-isystem", folder] }
+    ours = Sanitized::FOLDERS.map { |folder| "-I#{folder}" }
+    out, status = Open3.capture2e(COMPILER.path!, *FLAGS, *FOUND, *rubys, *ours, *Sanitized.files(["*.c"]))
+    assert_predicate(status, :success?, out)
+  end
+end
