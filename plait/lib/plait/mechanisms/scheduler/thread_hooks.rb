@@ -63,7 +63,7 @@ module Plait
       # @param duration [Numeric] seconds; none: until interrupted
       # @raise [ArgumentError, TypeError] as Kernel#sleep
       def kernel_sleep(duration = FOREVER)
-        return block(nil) if duration.equal?(FOREVER)
+        return block(nil) if duration.equal?(FOREVER) || (duration.nil? && !Patches.mutex_sleep?) # of Mutex#sleep, unpatched
 
         check_interval(duration)
         if duration.zero? then self.yield
