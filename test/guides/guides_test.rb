@@ -11,7 +11,7 @@ class GuidesTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   PAGES = Dir[File.join(ROOT, "{README.md,guides/**/*.md}")]
   # What a page needs besides Plait.
-  NEEDS = { "guides/databases.md" => "sqlite3" }.freeze
+  NEEDS = { "guides/databases.md" => "sqlite3", "guides/rails.md" => "rails/version" }.freeze
   PRELUDE = <<~RUBY
     def expect(value, expected, place)
       return if value.inspect == expected

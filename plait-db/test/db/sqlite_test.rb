@@ -101,6 +101,7 @@ class DBSqliteTest < Minitest::Test
 
     result = Support::FreshRuby.run(FORK, File.join(@folder, "fork.db"))
     assert_equal("lost locked true 20000 ok", result.out, result.err)
+    assert_empty(result.err)
   end
 
   def test_extensions_can_not_be_loaded_by_sql

@@ -23,6 +23,7 @@ module Plait
       @policy = policy
       @execution = execution
       @timed = policy.timed?
+      @plain = !@timed && execution.nil?
       @retrying = policy.retries.count.positive?
       @storage = Mechanisms::State.storage
     end
@@ -43,7 +44,7 @@ module Plait
       begin
         attempts += 1
         yield attempts, true if block_given?
-        value = @execution ? @execution.run { once(item) } : once(item)
+        value = @plain ? @body.call(item) : run(item)
       rescue Mechanisms::Interruption
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
@@ -66,7 +67,9 @@ module Plait
 
     private
 
-    def once(item) = @timed ? timed(item) : @body.call(item)
+    def run(item) = @execution ? @execution.run { limited(item) } : limited(item)
+
+    def limited(item) = @timed ? timed(item) : @body.call(item)
 
     def timed(item)
       seconds, error = allowance

@@ -97,7 +97,7 @@ module Plait
       Thread.current[COVERED] = nil
     end
 
-    # An interrupt may have come before `run!` had returned what has begun.
+    # An interrupt may have come before `run!` had returned what it started.
     def leave
       ::ActiveSupport::IsolatedExecutionState[@executor.active_key]&.complete!
     ensure
