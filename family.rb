@@ -12,15 +12,15 @@ module PlaitFamily
     spec.authors = ["The Plait developers"]
     spec.license = "MIT"
     spec.required_ruby_version = ">= 3.1"
-    spec.homepage = "https://rubygems.org/gems/#{spec.name}"
-    spec.metadata = metadata("#{spec.homepage}/versions/#{spec.version}", "https://rubydoc.info/gems/#{spec.name}/#{spec.version}")
+    spec.homepage = "https://rubydoc.info/gems/#{spec.name}"
+    spec.metadata = metadata("#{spec.homepage}/#{spec.version}")
     spec.extra_rdoc_files = PAGES.dup
   end
 
-  # @param source [String] until the repository has a public address, the page that has the package
-  def self.metadata(source, documentation)
-    { "source_code_uri" => source, "documentation_uri" => documentation,
-      "changelog_uri" => "#{documentation}/file/CHANGELOG.md", "rubygems_mfa_required" => "true" }
+  # @param page [String] of this version, which shows its documentation and its source
+  def self.metadata(page)
+    { "source_code_uri" => page, "documentation_uri" => page, "changelog_uri" => "#{page}/file/CHANGELOG.md",
+      "rubygems_mfa_required" => "true" }
   end
   private_class_method :metadata
 end

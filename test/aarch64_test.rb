@@ -12,7 +12,7 @@ class Aarch64Test < Minitest::Test
   COMPILER = Support::Program.new("aarch64-linux-gnu-gcc", apt: "gcc-aarch64-linux-gnu")
   FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Werror].freeze
   # As extconf.rb finds them on Linux. The headers of OpenSSL are another package for each processor.
-  FOUND = %w[RB_IO_DESCRIPTOR PREADV2 PWRITEV2 EPOLL_PWAIT2].map { |name| "-DHAVE_#{name}" }.freeze
+  FOUND = %w[PLAIT_EPOLL RB_IO_DESCRIPTOR PREADV2 PWRITEV2 EPOLL_PWAIT2].map { |name| "-DHAVE_#{name}" }.freeze
 
   def self.runnable_methods = RUBY_ENGINE == "ruby" && RUBY_PLATFORM.match?(/x86_64-linux/) ? super : []
 

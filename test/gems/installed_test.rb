@@ -87,17 +87,18 @@ class InstalledGemsTest < Minitest::Test
     require "plait"
     File.write("config.ru", 'run ->(_) { [200, {}, ["hello"]] }')
     IO.popen(%w[plait serve --bind tcp://127.0.0.1:0], err: %i[child out]) do |serve|
-      url = serve.each_line.lazy.filter_map { |line| line[%r{http://127\.0\.0\.1:\d+}] }.first
-      puts IO.popen(["plait", "fetch", url], &:read)[/"status":\d+/]
+      said = serve.gets.to_s
+      url = said[%r{http://127\.0\.0\.1:\d+}] || abort(said + serve.read)
+      puts IO.popen(["plait", "fetch", url], err: File::NULL, &:read)[/"status":\d+/]
       Process.kill(:TERM, serve.pid)
     end
     server = Plait::RPC::Server.new({ "add" => ->(a, b) { a + b } })
-    port = server.listen("127.0.0.1", 0).then { |address| address.respond_to?(:port) ? address.port : address.ip_port }
+    port = server.listen("127.0.0.1", 0).port
     thread = server.start
     puts IO.popen(["plait", "rpc", "call", "tcp://127.0.0.1:#{port}", *%w[add 1 2]], &:read)
     server.stop
     thread.join
-    puts IO.popen(%w[plait lab waiting --rounds 1 --json lab.json], &:read)[/^Waiting/]
+    puts IO.popen(%w[plait lab computing --scale 0.005 --rounds 1 --on sequence], err: File::NULL, &:read)[/^Computing/]
   RUBY
   ADDRESSES = %w[source_code_uri changelog_uri documentation_uri].freeze
 
@@ -130,7 +131,7 @@ class InstalledGemsTest < Minitest::Test
     out, status = ruby(home, "-e", readme, chdir: folder)
     assert_predicate(status, :success?, out)
     out, = ruby(home, "-W0", "-e", COMMANDS, chdir: folder)
-    assert_equal(["\"status\":200", "3", "Waiting"], out.lines.map(&:chomp))
+    assert_equal(["\"status\":200", "3", "Computing"], out.lines.map(&:chomp))
   end
 
   # From a source of packages, without a clone.

@@ -23,7 +23,7 @@ module Support
       @out = out
     end
 
-    # @return [Integer] the exit status: 0 where all passed and there was one, CUT where nothing failed in the time that was allowed
+    # @return [Integer] the exit status: 0 where all passed and there was one, CUT where nothing failed in the allowed time
     def call
       rubies = chosen
       return none_found if rubies.empty?

@@ -82,7 +82,6 @@ class MatrixTest < Minitest::Test
     with({ "PLAIT_MATRIX" => nil, **environment }) { Support::Matrix.new("/", []).chosen(found).map(&:name) }
   end
 
-
   # @return [String] its path
   def program(folder, name, answer)
     path = File.join(folder, name)

@@ -49,6 +49,18 @@ module Bench
         end
       end
 
+      # @param kind [Symbol] :plait or :peer
+      # @param way [Symbol] see {Clients::OrdinaryCalls}
+      # @param path [String] of the page, as for format
+      # @param like [String] whose way of calling it is
+      def calls(name, kind, way, path, like: "Plait")
+        @bench.public_send(kind, name, gems: like == "Plait" ? Roster::FIBERS : []) do |trial|
+          require_relative "../clients/ordinary_calls"
+          pages.path = path
+          measure(trial, ->(site, limit) { Clients::OrdinaryCalls.const_get(like).new(site, limit, way: way) })
+        end
+      end
+
       def floor
         @bench.floor(FLOOR) do |trial|
           require_relative "floor"
@@ -63,7 +75,7 @@ module Bench
       def measure(trial, entry)
         require_relative "kept"
         Harness::Processors.pin
-        client = entry.client(site, trial[:in_flight])
+        client = entry.is_a?(Proc) ? entry.call(site, trial[:in_flight]) : entry.client(site, trial[:in_flight])
         requests = client.requests(pages.targets(trial[:requests]))
         trial.measure(operations: requests.size, figures: -> { figures(trial, client) }) do |count|
           Kept.new(pages, client.get(requests.first(count)), in_order: client.in_order?)

@@ -127,6 +127,12 @@ module Bench
                 #{headers_of_a_file}
                 return 200 "$arg_n#{Pages.fetch(:small).filler}";
               }
+              location = /missing { return 404 "$arg_n#{Pages.fetch(:small).filler}"; }
+              location = /moved { return 302 /small?n=$arg_n; }
+              location = /coded {
+                gzip on;
+                return 200 "$arg_n#{Pages.fetch(:small).filler}";
+              }
               location = /chunked.html { ssi on; }
             }
           }

@@ -16,6 +16,8 @@ module Bench
       attr_reader :kind
       # @return [Integer] bytes of a body
       attr_reader :bytes
+      # Another path of the same bodies.
+      attr_writer :path
 
       # @param kind [Symbol]
       # @param path [String] with one number in it, as for format

@@ -63,11 +63,18 @@ module Plait
 
       private
 
+      def derived
+        @derived
+      rescue StandardError
+        Ractors.refuse_others!
+        raise
+      end
+
       def with_client(options, names)
         own = options&.slice(*names)
         return yield(client, options) if own.nil? || own.empty?
 
-        @derived.with(own) { |client| yield(client, options.except(*names)) }
+        derived.with(own) { |client| yield(client, options.except(*names)) }
       end
     end
 

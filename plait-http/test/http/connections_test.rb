@@ -12,7 +12,7 @@ class HTTPConnectionsTest < Minitest::Test
   include Support::Interrupts
 
   HTTP = Plait::HTTP
-  Routes = HTTP.const_get(:Connections)::Routes
+  Routes = HTTP.const_get(:Routes)
 
   # ---- kept and bounded ----
 
@@ -508,7 +508,7 @@ class HTTPConnectionsTest < Minitest::Test
 
   def test_a_route_for_what_is_written_as_its_origin
     client = HTTP::Client.new(proxy: false)
-    routes = client.connections.routes
+    routes = client.routes
     assert_same(routes.plain("http://host/a"), routes.plain("http://host/b?c/d"))
     assert(routes.plain("http://host"))
     assert(routes.plain("https://[::1]:8/x"))
@@ -517,14 +517,14 @@ class HTTPConnectionsTest < Minitest::Test
   end
 
   def test_a_route_serves_no_other_origin
-    route = HTTP::Client.new(proxy: false).connections.routes.plain("http://host/")
+    route = HTTP::Client.new(proxy: false).routes.plain("http://host/")
     %w[http://host http://host/ http://host/x http://host?x http://host#x].each { |url| assert(route.serves?(url), url) }
     %w[http://host.evil/ http://host:81/ http://hos/ https://host/ http://host@evil/ http://hostx].each { |url| refute(route.serves?(url), url) }
   end
 
   def test_routes_are_bounded
     client = HTTP::Client.new(proxy: false)
-    routes = client.connections.routes
+    routes = client.routes
     first = routes.plain("http://h0/")
     (Routes::KEPT + 10).times { |number| assert_equal("h#{number}", routes.plain("http://h#{number}/").origin.host) }
     refute_same(first, routes.plain("http://h0/"))

@@ -191,7 +191,7 @@ class HTTPDirectTest < Minitest::Test
 
   def draft(client, method, options, url = "http://origin/x")
     made = Direct.const_get(:Draft).of(method, url, options) or return
-    route = client.connections.routes.ordinary(url)
+    route = client.routes.ordinary(url)
     made if made.compose(route, client.settings.cookies&.header_for(url))
   end
 

@@ -14,8 +14,10 @@ append_cflags(%w[-std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden])
 
 # An engine is a folder.
 folders = Dir.children(__dir__).select { |name| File.directory?(File.join(__dir__, name)) }.sort
-# By epoll(7), which is Linux's.
-folders -= %w[reactor server] unless RUBY_PLATFORM.include?("linux")
+# PLAIT_POLL=1 builds what a system without epoll(7) gets, such as macOS.
+epoll = ENV["PLAIT_POLL"] != "1" && have_header("sys/epoll.h")
+$defs << "-DHAVE_PLAIT_EPOLL" if epoll
+folders -= %w[reactor server] unless epoll
 $srcs = Dir.glob(["*.c", *folders.map { |name| "#{name}/*.c" }], base: __dir__).map { |path| File.basename(path) }.sort
 $VPATH.concat(folders.map { |name| "$(srcdir)/#{name}" })
 
@@ -34,7 +36,7 @@ have_func("rb_io_timeout", "ruby/io.h")
 have_const("RB_WARN_CATEGORY_STRICT_UNUSED_BLOCK", "ruby.h")
 have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
-have_func("epoll_pwait2", "sys/epoll.h")
+have_func("epoll_pwait2", "sys/epoll.h") if epoll
 
 # bin/lint: our own warnings are errors, warnings of Ruby's headers are not. Not by $warnflags, which Debian's Ruby leaves out
 # of what it compiles with; and last, since what is probed for above is compiled with them otherwise.

@@ -9,7 +9,7 @@ RUBY_FUNC_EXPORTED void Init_plait_io(void) {
     plait_init_http1(plait);
     plait_init_messagepack_rpc(plait);
     plait_init_connect(plait);
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
     plait_init_reactor(plait);
     plait_init_server(plait);
 #endif

@@ -22,6 +22,12 @@ class RPCCompatTest < Minitest::Test
     assert_equal(File.read(EXPECTED), out)
   end
 
+  def test_no_method_that_ignores_a_block_is_warned_of
+    skip("this Ruby has no such warning") unless Warning.respond_to?(:categories) # from Ruby 3.4 on
+    _, err, = Open3.capture3(RbConfig.ruby, "-W:strict_unused_block", *Support::FLAGS, PROGRAM, "plait/rpc/compat")
+    assert_equal("", err)
+  end
+
   def test_msgpack_rpc_itself_says_the_same
     skip("msgpack-rpc is not installed: bin/setup test drivers") unless Gem.loaded_specs.key?("msgpack-rpc")
     out, err, status = Open3.capture3(RbConfig.ruby, PROGRAM, "msgpack/rpc")

@@ -29,6 +29,8 @@ if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
     # env, PATH_INFO, rack.hijack, rack.response_finished, rack.after_reply, and the names of the fiber locals that a request has
     # left (Ruby has no other way to ask); and the table of a Hash with room for 16 keys.
     OBJECTS = 6
+    # A fiber of the server has fiber storage from Ruby 3.2 on, and Ruby copies the storage when it is asked for.
+    MORE_OBJECTS = { fibers: RUBY_VERSION >= "3.2" ? 1 : 0, threads: 0 }.freeze
     BYTES = 520
     FIELDS = ["User-Agent: Mozilla/5.0 (X11; Linux x86_64)", "Accept: text/html", "Accept-Language: en-US",
               "Accept-Encoding: gzip", "Connection: keep-alive", "Cookie: a=b", "Upgrade-Insecure-Requests: 1",
@@ -41,14 +43,14 @@ if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
       define_method("test_a_small_request_on_#{mechanism}") do
         objects, bytes = garbage(mechanism)
 
-        assert_in_delta OBJECTS, objects, 0.2
+        assert_in_delta OBJECTS + MORE_OBJECTS[mechanism], objects, 0.2
         assert_operator bytes, :<=, BYTES
       end
 
       define_method("test_a_browsers_request_on_#{mechanism}") do
         objects, bytes = garbage(mechanism, *FIELDS)
 
-        assert_in_delta OBJECTS + FIELDS.size, objects, 0.2
+        assert_in_delta OBJECTS + MORE_OBJECTS[mechanism] + FIELDS.size, objects, 0.2
         assert_operator bytes, :<=, MORE_BYTES
       end
     end

@@ -36,6 +36,16 @@ class ServerRelayTest < Minitest::Test
     answer.join
   end
 
+  # As a fiber may be, when the server ends.
+  def test_a_relay_that_is_cancelled_as_it_closes_leaves_no_socket_open
+    ours, theirs, *others = UNIXSocket.pair + UNIXSocket.pair
+    stream = Struct.new(:io) { def close = raise(Interrupt) }.new(ours)
+    assert_raises(Interrupt) { Plait::Server.const_get(:Relay).new(stream, theirs, 10) { false }.close }
+    assert_predicate(theirs, :closed?)
+  ensure
+    [ours, theirs, *others].each(&:close)
+  end
+
   private
 
   def carry(from, to)

@@ -14,8 +14,10 @@ append_cflags(%w[-std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden])
 
 # An engine is a folder.
 folders = Dir.children(__dir__).select { |name| File.directory?(File.join(__dir__, name)) }.sort
-# By epoll(7), which is Linux's.
-folders.reject! { |name| name.start_with?("shard") } unless RUBY_PLATFORM.include?("linux")
+# PLAIT_POLL=1 builds what a system without epoll(7) gets, such as macOS.
+epoll = ENV["PLAIT_POLL"] != "1" && have_header("sys/epoll.h")
+$defs << "-DHAVE_PLAIT_EPOLL" if epoll
+folders.reject! { |name| name.start_with?("shard") } unless epoll
 $srcs = Dir.glob(["*.c", *folders.map { |name| "#{name}/*.c" }], base: __dir__).map { |path| File.basename(path) }.sort
 $VPATH.concat(folders.map { |name| "$(srcdir)/#{name}" })
 
@@ -29,7 +31,7 @@ end
 
 find_header("plait_core_user.h", plait_headers) || abort("no plait_core_user.h in #{plait_headers}: install the gem plait first")
 
-have_func("epoll_pwait2", "sys/epoll.h")
+have_func("epoll_pwait2", "sys/epoll.h") if epoll
 
 # Without OpenSSL the rest is built all the same; asked for TLS, the shard then says what to install.
 dir_config("openssl")

@@ -7,7 +7,7 @@ RUBY_FUNC_EXPORTED void Init_plait_shard(void) {
     VALUE plait = rb_define_module("Plait");
     plait_core_fetch(plait, "plait-shard");
     plait_init_resp(plait);
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
     plait_init_shard(plait);
 #endif
     plait_init_placement(plait);

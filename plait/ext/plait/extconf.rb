@@ -21,7 +21,11 @@ have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
 have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
-have_func("epoll_pwait2", "sys/epoll.h")
+# PLAIT_POLL=1 builds what a system without epoll(7) gets, such as macOS.
+if ENV["PLAIT_POLL"] != "1" && have_header("sys/epoll.h")
+  $defs << "-DHAVE_PLAIT_EPOLL"
+  have_func("epoll_pwait2", "sys/epoll.h")
+end
 
 # bin/lint: our own warnings are errors, warnings of Ruby's headers are not. Not by $warnflags, which Debian's Ruby leaves out
 # of what it compiles with; and last, since what is probed for above is compiled with them otherwise.

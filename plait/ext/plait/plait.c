@@ -68,7 +68,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_deadlines();
     plait_init_malloc(plait);
     plait_init_scheduler(plait);
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
     plait_init_selector(plait);
 #endif
     plait_init_state(plait);

@@ -54,9 +54,19 @@ bool plait_state_left(VALUE own) {
     return storage && state_is_left_in_storage(fiber, own);
 }
 
+/* A path is looked up once: that makes a String. */
+static VALUE state_own_class(void) {
+    static VALUE class = 0;
+    if (class) return class;
+
+    class = rb_path2class("Plait::Mechanisms::State::Own");
+    rb_gc_register_mark_object(class);
+    return class;
+}
+
 VALUE plait_state_own(void) {
     if (!storage) return rb_attr_get(rb_fiber_current(), id_own);
-    return rb_funcall(rb_path2class("Plait::Mechanisms::State::Own"), id_current, 0);
+    return rb_funcall(state_own_class(), id_current, 0);
 }
 
 /* left?(own) */

@@ -81,4 +81,78 @@ class CompatInstallTest < Minitest::Test
       print [mended?, Thread.current.priority]
     RUBY
   end
+
+  # --- Only where they are needed, and wanted
+
+  # The Rubies that a patch is for, where not all are.
+  RUBIES = { "select" => ..."3.2", "enumerator" => ..."3.3", "fiber" => ..."3.3", "join" => ..."3.3", "priority" => ..."3.3",
+             "socket" => "3.4".. }.freeze
+
+  def test_a_ruby_loads_only_what_it_needs
+    files = Dir.children(File.expand_path("../../lib/plait/mechanisms/patches", __dir__))
+    names = files.map { |file| file.delete_suffix("_patches.rb") }
+    needed = names.select { |name| RUBIES.fetch(name, "0"..).cover?(RUBY_VERSION) }
+    assert_empty(RUBIES.keys - names)
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait"
+      require "plait/mechanisms/scheduler"
+      print $LOADED_FEATURES.grep(%r{mechanisms/patches/}).map { |path| File.basename(path, "_patches.rb") }.sort.join(" ")
+    RUBY
+    assert_equal([needed.sort.join(" "), ""], [result.out, result.err])
+  end
+
+  # What Ruby calls when the program does.
+  ANCESTORS = <<~RUBY
+    require "plait"
+    require "socket"
+    CLASSES = [IO, File, Kernel, Process, Fiber, Thread, Mutex, ConditionVariable, Enumerator, TCPSocket].freeze
+    def ancestors = CLASSES.flat_map { |one| [one.ancestors, one.singleton_class.ancestors] }
+    BEFORE = ancestors
+    def patched? = ancestors != BEFORE
+  RUBY
+
+  def assert_unpatched(expected, code, **env)
+    result = Support::FreshRuby.run(ANCESTORS + code, env: env.transform_keys(&:to_s))
+    assert_equal([expected, ""], [result.out, result.err])
+  end
+
+  # Each kind of wait, and a child with none of the fibers.
+  WAITS = <<~RUBY
+    def waits
+      reader, writer = IO.pipe
+      lock = Mutex.new
+      freed = ConditionVariable.new
+      Plait.map([-> { sleep(0.001) && 1 }, -> { reader.gets.to_i }, -> { writer.puts("2").then { 3 } },
+                 -> { lock.synchronize { freed.wait(lock) }.then { 4 } }, -> { sleep(0.01).then { freed.signal }.then { 5 } },
+                 -> { Thread.new { 6 }.value }, -> { Timeout.timeout(0.01) { Queue.new.pop } rescue 7 }],
+                on: :fibers, &:call) + Plait.map([8], on: [:processes, :fibers]) { |n| sleep(0.001) && n }
+    end
+  RUBY
+
+  def test_a_process_without_patches
+    assert_unpatched("[[1, 2, 3, 4, 5, 6, 7, 8], false]", "#{WAITS}print [waits, patched?]", PLAIT_PATCH: "0")
+    assert_unpatched("[[1, 2, 3, 4, 5, 6, 7, 8], true]", "#{WAITS}print [waits, patched?]", PLAIT_PATCH: "1")
+  end
+
+  def test_a_scheduler_without_patches
+    assert_unpatched("[[1, 2, 3, 4, 5, 6, 7, 8], false, [1], false]", <<~RUBY)
+      #{WAITS}
+      Thread.new do
+        Fiber.set_scheduler(Plait::Scheduler.new(patch: false))
+        Fiber.schedule { print "[", waits, ", ", patched? }
+      end.join
+      print ", ", Plait.map([1], on: :fibers) { |n| sleep(0.001).then { n } }, ", ", patched?, "]"
+    RUBY
+  end
+
+  def test_a_scheduler_without_patches_comes_too_late
+    assert_unpatched("patch: false comes too late", <<~RUBY)
+      Plait::Scheduler.new.close
+      begin
+        Plait::Scheduler.new(patch: false)
+      rescue Plait::UsageError => e
+        print e.message[/\\A[^:]+: \\w+ comes too late/]
+      end
+    RUBY
+  end
 end

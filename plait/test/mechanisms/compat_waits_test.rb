@@ -22,7 +22,9 @@ class CompatWaitsTest < Minitest::Test
 
   def test_a_join_for_what_is_no_time
     forever = Thread.new { sleep }
-    in_fiber { ["1", Object.new, Complex(0, 1), Time.now].each { |odd| assert_raises(TypeError) { forever.join(odd) } } }
+    odd = ["1", Object.new]
+    odd += [Complex(0, 1), Time.now] if RUBY_VERSION < "3.3" # from there on it is Ruby's own, which takes a Time for seconds
+    in_fiber { odd.each { |one| assert_raises(TypeError) { forever.join(one) } } }
   ensure
     forever.kill.join
   end
@@ -204,11 +206,11 @@ class CompatWaitsTest < Minitest::Test
       require "plait/mechanisms/scheduler"
       $stdout.sync = true
       Fiber.set_scheduler(Plait::Scheduler.new)
-      Fiber.schedule { sleep(0.05).then { puts "fiber in \#{Process.pid == PARENT ? :parent : :child}" } }
+      Fiber.schedule { sleep(0.05).then { $stdout.write("fiber in \#{Process.pid == PARENT ? :parent : :child}\n") } }
       PARENT = Process.pid
       Fiber.schedule do
-        Process.wait(fork { puts("child: \#{Fiber.scheduler.inspect}").then { sleep(0.001) } })
-        puts("parent: \#{Fiber.scheduler.class}, \#{$?.exitstatus}")
+        Process.wait(fork { $stdout.write("child: \#{Fiber.scheduler.inspect}\n").then { sleep(0.001) } })
+        $stdout.write("parent: \#{Fiber.scheduler.class}, \#{$?.exitstatus}\n")
       end
     RUBY
     lines = result.out.lines(chomp: true)

@@ -332,6 +332,23 @@ class RactorsTest < Minitest::Test
     assert_equal("true\n:end\n", result.out, result.err)
   end
 
+  # Ruby runs a finalizer in the ractor that has collected the garbage.
+  def test_runs_that_were_dropped_end_whichever_ractor_collects_them
+    Support::RactorThreads.need_to_go_on
+    result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
+      require "plait"
+      require "support/waiting"
+      %i[threads ractors].each do |on|
+        Thread.new { 5.times { Plait.each_result(1.step, on: on, limit: 1) { |x| x }.next } }.join
+      end
+      own = Ractor.new { 10.times { GC.start } }
+      own.respond_to?(:value) ? own.value : own.take
+      Support::Waiting.wait_until(what: "their end") { GC.start || [Ractor.count, Thread.list.size].max <= 3 }
+      print("ended")
+    RUBY
+    assert_equal(["ended", ""], [result.out, result.err])
+  end
+
   def test_large_results_pass
     sizes = map([10_000_000, 1], limit: 2) { |bytes| "x" * bytes }.map(&:bytesize)
     assert_equal([10_000_000, 1], sizes)

@@ -103,7 +103,7 @@ class RailsTest < Minitest::Test
   end
 
   def test_a_sequence_stays_in_the_unit_of_work_of_its_caller
-    assert_prints("[nil, nil, nil]\n[3, :caller]\n[0, :caller]\n", <<~'RUBY')
+    assert_prints("[nil, nil, nil]\n[3, :caller]\n[0, :caller]\n", <<~RUBY)
       App.executor.wrap do
         Current.user = :caller
         Person.transaction do
@@ -118,7 +118,7 @@ class RailsTest < Minitest::Test
 
   # It is the caller that may expect it.
   def test_errors_go_to_the_caller_alone
-    assert_prints("[]\n", <<~'RUBY', levels: %w[fiber])
+    assert_prints("[]\n", <<~RUBY, levels: %w[fiber])
       reports = []
       Rails.error.subscribe(Class.new { define_method(:report) { |error, **| reports << error } }.new)
       Plait.map(1..2, on: :threads, on_error: :collect) { raise KeyError }
@@ -171,9 +171,10 @@ class RailsTest < Minitest::Test
   end
 
   def test_an_application_that_takes_one_request_at_a_time
-    assert_prints("[1, 2]\n", <<~'RUBY', app: APP.sub("config.eager_load", "config.allow_concurrency = false; \\0"), levels: %w[thread])
-      in_time("threads") { App.executor.wrap { p(Plait.map([1, 2], on: :threads) { |number| number }) } }
-    RUBY
+    assert_prints("[1, 2]\n",
+                  <<~RUBY, app: APP.sub("config.eager_load", "config.allow_concurrency = false; \\0"), levels: %w[thread])
+                    in_time("threads") { App.executor.wrap { p(Plait.map([1, 2], on: :threads) { |number| number }) } }
+                  RUBY
   end
 
   private

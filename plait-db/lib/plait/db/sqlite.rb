@@ -169,7 +169,7 @@ module Plait
         # @api private
         def plait_guard = @plait_guard ||= Pace.new
 
-        # The gem sqlite3 2 closes connections of the parent in the child of a fork, with a warning. Another thread of the parent may
+        # In the child of a fork the gem sqlite3 2 closes connections of the parent, with a warning. Another thread of it may
         # have the guard of this one; {#discard} needs no guard.
         # @return [Boolean]
         def closed? = inherited? || super

@@ -6,11 +6,11 @@ require_relative "connections"
 require_relative "direct"
 require_relative "exchange"
 require_relative "fan_out"
-require_relative "connections/routes"
 require_relative "options"
 require_relative "redirects"
 require_relative "request"
 require_relative "retries"
+require_relative "routes"
 require_relative "timeouts"
 
 module Plait
@@ -63,12 +63,16 @@ module Plait
     class Client
       include Verbs
 
+      # Options of the connections; clients that differ in one of them share none.
+      OF_CONNECTIONS = %i[proxy tls limits max_body strict http2 pool connector public_only].freeze
+      private_constant :OF_CONNECTIONS
+
       # @return [Options]
       attr_reader :settings
       # @return [Timeouts]
       attr_reader :timeouts
       # @api private
-      attr_reader :connections, :heads, :direct
+      attr_reader :connections, :heads, :routes, :direct
 
       # @param options [Hash]
       # @option options [String, URI, URL, nil] :base relative URLs are resolved against it
@@ -93,16 +97,14 @@ module Plait
       # @option options [Hash] :pool per_key: connections to an origin, max: in all, max_idle: unused ones that are kept (half
       #   of the descriptors that the process may have), idle_timeout: seconds for which one is (30), wait: seconds for a
       #   free one (60)
+      # @option options [Boolean] :public_only refuse addresses of this machine, of private networks and of links (false), after
+      #   their names are resolved, behind redirects too: for URLs that strangers have written
       # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
       # @raise [UsageError]
       # @raise [UnsupportedError] in a ractor
       def initialize(**options)
         Ractors.refuse_others!
-        @settings = Options.build(options)
-        @timeouts = @settings.timeouts
-        @heads = Heads.new(@settings)
-        @connections = Connections.new(@settings, @heads)
-        @direct = Direct.new(self)
+        take(options, nil)
       end
 
       # A client for the time of a block.
@@ -122,11 +124,11 @@ module Plait
       # @raise (see #request)
       def get(url, options = nil, &block) = request(:get, url, options, &block)
 
-      # An ordinary call takes the short way: with few or no objects besides its response, see {Direct}.
+      # An ordinary call takes the short way, see {Direct}.
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
-      # @param options [Hash, nil] a Hash or keywords: those of {Request#initialize} (headers, query, body, json, form, multipart,
-      #   auth, timeout, allow_body), and
+      # @param options [Hash, nil] a Hash or keywords: headers, query, body, json, form, multipart, auth, timeout and allow_body
+      #   as of {Request#initialize}, and
       # @option options [Object] :redirects instead of the client's, as in {#initialize}; false or 0: none
       # @option options [Object] :retries instead of the client's, as in {#initialize}; false or 0: none
       # @yieldparam response [Response] before its body is read: {ResponseMethods#each_piece} reads it. Leaving the block by
@@ -151,9 +153,24 @@ module Plait
         block ? exchange.stream(&block) : exchange.call
       end
 
-      # Closes the connections: idle ones now, busy ones when their exchange is over.
+      # Closes the connections: idle ones now, busy ones when their exchange is over. A client that
+      # {#with} has made leaves shared ones open.
       # @return [void]
-      def close = @connections.close
+      def close
+        @connections.close unless @shares
+      end
+
+      # @example
+      #   as_ann = api.with(auth: {bearer: token}, headers: {"X-Request-Id" => id}, timeout: 2)
+      # @param options [Hash] see {#initialize}; headers are added to this client's, any other option replaces its own
+      # @return [Client] that shares the connections of this one, unless an option is about these: proxy, tls, pool …
+      # @raise [UsageError]
+      def with(**options)
+        given = { **@given, cookies: @settings.cookies, **options }
+        given[:headers] = @settings.headers.merge(options[:headers]) if options[:headers]
+        shared = @connections unless options.keys.intersect?(OF_CONNECTIONS)
+        self.class.allocate.tap { |client| client.send(:take, given, shared) }
+      end
 
       # Sends many requests at once. See {FanOut}.
       #
@@ -188,6 +205,17 @@ module Plait
       def inspect = "#<#{self.class}#{" #{@settings.base}" if @settings.base} #{statistics}>"
 
       private
+
+      def take(options, connections)
+        @given = options
+        @settings = Options.build(options)
+        @timeouts = @settings.timeouts
+        @heads = Heads.new(@settings)
+        @shares = !connections.nil?
+        @connections = connections || Connections.new(@settings)
+        @routes = Routes.new(@settings, @heads)
+        @direct = Direct.new(self)
+      end
 
       def long_way(method, url, options, &block)
         request = Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))

@@ -5,7 +5,7 @@ require "plait/io/native"
 require "plait/io/pool"
 require "plait/values/deadline"
 require "plait/values/uninterruptible"
-require_relative "connections/routes"
+require_relative "connections/public_addresses"
 require_relative "native_wire"
 require_relative "pure_wire"
 
@@ -66,10 +66,10 @@ module Plait
         # @return [Array(BasicSocket, Io::Connector::Phases)]
         def dial(route, deadline, phases)
           endpoint = route.origin.endpoint
-          connector = endpoint.tls? ? secure : plain
-          return [connector.connect(endpoint, deadline: deadline, phases: phases), phases] unless route.proxy
+          return [connector(endpoint).connect(endpoint, deadline: deadline, phases: phases), phases] unless route.proxy
 
-          socket = route.proxy.connect(connector, route.origin, deadline: deadline, phases: phases)
+          plain.refuse_others!(endpoint, deadline: deadline)
+          socket = route.proxy.connect(to_proxies, route.origin, deadline: deadline, phases: phases)
           socket = shake_hands(socket, endpoint, deadline, phases) if endpoint.tls?
           [socket, phases]
         end
@@ -79,9 +79,18 @@ module Plait
           secure.tls.handshake(socket, endpoint, deadline: deadline).tap { phases.tls = Deadline.now - start }
         end
 
-        def plain = @plain || @lock.synchronize { @plain ||= Io::Connector.new(**@options.connector) }
+        def connector(endpoint) = endpoint.tls? ? secure : plain
 
-        def secure = @secure || @lock.synchronize { @secure ||= Io::Connector.new(tls: tls, **@options.connector) }
+        def plain = @plain || @lock.synchronize { @plain ||= Io::Connector.new(allow: allowed, **@options.connector) }
+
+        def secure
+          @secure || @lock.synchronize { @secure ||= Io::Connector.new(tls: tls, allow: allowed, **@options.connector) }
+        end
+
+        # A proxy is the user's own choice, wherever it is.
+        def to_proxies = @to_proxies || @lock.synchronize { @to_proxies ||= Io::Connector.new(**@options.connector) }
+
+        def allowed = @options.public_only ? PublicAddresses : nil
 
         # OpenSSL takes longer to load than all the rest.
         def tls
@@ -130,12 +139,10 @@ module Plait
       HOT = 32
       private_constant :NEVER, :HOT
 
-      attr_reader :routes
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
 
-      def initialize(options, heads)
-        @routes = Routes.new(options, heads)
+      def initialize(options)
         @dialer = Dialer.new(options)
         @limits = options.pool
         @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)

@@ -8,7 +8,7 @@ module Plait
     # The clients behind calls such as `Plait::HTTP.get(url, proxy: …)`: one for each set of a client's options, kept with its
     # connections for the next call with the same ones.
     class Derived
-      # Clients that are kept, those in use apart; raising it keeps more unused connections.
+      # Unused clients that are kept; raising it keeps more unused connections.
       KEPT = 16
       Entry = Struct.new(:client, :calls)
       private_constant :KEPT, :Entry

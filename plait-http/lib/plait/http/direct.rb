@@ -4,8 +4,11 @@ require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "codings"
+require_relative "cookie_jar"
 require_relative "direct/draft"
 require_relative "exchange"
+require_relative "redirects"
+require_relative "request"
 require_relative "timeouts"
 
 module Plait
@@ -28,7 +31,7 @@ module Plait
       def initialize(client)
         @client = client
         @connections = client.connections
-        @routes = @connections.routes
+        @routes = client.routes
         settings = client.settings
         @timeouts = settings.timeouts
         @jar = settings.cookies

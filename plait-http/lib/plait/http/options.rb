@@ -33,7 +33,7 @@ module Plait
     # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
-                 connector].freeze
+                 connector public_only].freeze
       # A client reads longer heads than a server does: curl takes 300 kB.
       LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
@@ -68,6 +68,8 @@ module Plait
       attr_reader :auth
       # @return [Boolean] whether HTTP/2 is offered to origins with TLS
       attr_reader :http2
+      # @return [Boolean] whether only addresses of the public Internet are asked
+      attr_reader :public_only
       # @return [Hash] of Io::Pool
       attr_reader :pool
       # @return [Hash] of Io::Connector
@@ -75,7 +77,7 @@ module Plait
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
-                     pool: {}, connector: {})
+                     pool: {}, connector: {}, public_only: false)
         @base = base && URL.parse(base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
@@ -87,6 +89,7 @@ module Plait
         @compression = compression
         @auth = auth
         @http2 = http2
+        @public_only = public_only
         @limits = limits_of(limits, max_body, strict)
         @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
         @connector = check(:connector, connector, CONNECTOR)

@@ -30,7 +30,7 @@ static VALUE rpc_native_rpc_define_call_batch(VALUE self, VALUE rpc) {
     return self;
 }
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 /* define_visit(rpc) */
 static VALUE rpc_native_rpc_define_visit(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
@@ -60,7 +60,7 @@ void plait_init_rpc(VALUE plait) {
     rb_define_singleton_method(native, "define_line", rpc_native_rpc_define_line, 1);
     rb_define_singleton_method(native, "define_batch", rpc_native_rpc_define_batch, 1);
     rb_define_singleton_method(native, "define_call_batch", rpc_native_rpc_define_call_batch, 1);
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
     rb_define_singleton_method(native, "define_visit", rpc_native_rpc_define_visit, 1);
 #endif
 }

@@ -64,7 +64,7 @@ struct run {
     VALUE value;    /* that it has returned */
     size_t number;  /* of the request that is run */
     bool busy;      /* it is */
-    bool refused;   /* its caller has been told, or was to be */
+    bool refused;   /* its caller has the refusal, or was to get it */
     bool slow;      /* the last one was */
     double began;
     double since;   /* answers wait */

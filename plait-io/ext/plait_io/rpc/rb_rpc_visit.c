@@ -1,7 +1,7 @@
 /* See rb_rpc_visit.h. What Ruby calls is documented in plait-rpc/lib/plait/rpc/server/leading.rb. */
 #include "rb_rpc_visit.h"
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* See rb_wire_batch.h. */
 #include "rb_wire_batch.h"
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include <errno.h>
 #include <math.h>

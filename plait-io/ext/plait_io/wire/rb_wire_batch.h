@@ -11,7 +11,7 @@
 
 #include <ruby.h>
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 void plait_define_wire_batch(VALUE http);
 

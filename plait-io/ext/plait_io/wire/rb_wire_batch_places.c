@@ -1,7 +1,7 @@
 /* The memory of a batch, and which wires are aboard. */
 #include "rb_wire_batch_places.h"
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include <errno.h>
 #include <ruby/fiber/scheduler.h>

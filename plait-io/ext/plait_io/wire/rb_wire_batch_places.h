@@ -7,7 +7,7 @@
 
 #include "rb_wire.h"
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include <sys/epoll.h>
 

@@ -33,7 +33,7 @@ static bool head_is_delicate(const char *name, size_t size) {
     return false;
 }
 
-/* Credentials of these two schemes belong to a request; those of Negotiate and NTLM log in the connection. */
+/* Basic and Bearer credentials belong to a request; Negotiate and NTLM log in the connection. */
 static bool head_is_login(const char *name, size_t name_size, const char *value, size_t size) {
     if (!http1_same_word(name, name_size, "authorization") && !http1_same_word(name, name_size, "proxy-authorization")) return false;
 
@@ -103,7 +103,7 @@ static bool head_mentions(const struct head_lines *lines, const char *name, size
     return false;
 }
 
-/* The route's lines, without those whose name the call has given. */
+/* The route's lines, without the fields that the call itself gives. */
 static void head_append_block(VALUE head, VALUE block, const struct head_lines *lines) {
     const char *at = RSTRING_PTR(block), *end = at + RSTRING_LEN(block);
     while (at < end) {

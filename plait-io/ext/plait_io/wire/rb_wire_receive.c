@@ -158,7 +158,7 @@ static bool wire_receive_may_repair(const struct exchange *exchange, ptrdiff_t b
     }
 }
 
-/* Parses the head as Ruby has written it anew; it is broken still where what follows in these bytes is the reason. */
+/* Parses the head as Ruby has rewritten it. It may still break another rule. */
 static ptrdiff_t wire_receive_parse_repaired(struct exchange *exchange, VALUE bytes) {
     struct wire *wire = exchange->wire;
     VALUE pending = rb_str_buf_new(RSTRING_LEN(bytes) + PART);

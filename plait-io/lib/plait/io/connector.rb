@@ -25,11 +25,13 @@ module Plait
 
       # @param tls [TLS::Client, nil] for endpoints that speak TLS
       # @param stagger [Numeric] seconds an address has before the next one is tried beside it
+      # @param allow [#call, nil] an Addrinfo => whether it may be connected to; nil: any
       # @param options [Hash] see {SocketOptions#initialize}: nodelay, keepalive, local_address
-      def initialize(tls: nil, resolver: Resolver.new, stagger: STAGGER, **options)
+      def initialize(tls: nil, resolver: Resolver.new, stagger: STAGGER, allow: nil, **options)
         @tls = tls
         @resolver = resolver
         @stagger = stagger
+        @allow = allow
         @options = SocketOptions.new(**options)
       end
 
@@ -59,7 +61,9 @@ module Plait
       # @return [Socket]
       def tcp(endpoint, deadline: nil, phases: Phases.new)
         raise UsageError, "#{endpoint} is for datagrams; a stream needs tcp://, tls:// or unix://" if endpoint.udp?
+
         if (address = endpoint.sockaddr)
+          check(endpoint, [Addrinfo.new(address)])
           return timed(phases, :connect=) { direct(endpoint, endpoint.family, address, deadline, phases) }
         end
 
@@ -67,14 +71,32 @@ module Plait
         timed(phases, :connect=) { any(endpoint, addresses, deadline, phases) }
       end
 
+      # As {connect}, without connecting.
+      # @raise [ConnectError, ResolveError] where one of its addresses is not allowed
+      # @raise [ConnectTimeout]
+      def refuse_others!(endpoint, deadline: nil)
+        return if @allow.nil?
+
+        endpoint.sockaddr ? check(endpoint, [Addrinfo.new(endpoint.sockaddr)]) : addresses_of(endpoint, deadline)
+      end
+
       private
 
       def addresses_of(endpoint, deadline)
         addresses = @resolver.resolve(endpoint.host, endpoint.port, deadline: deadline)
-        allowed = addresses.select { |address| @options.suits?(address.afamily) }
+        allowed = check(endpoint, addresses).select { |address| @options.suits?(address.afamily) }
         return allowed if allowed.any?
 
         raise ConnectError.new("#{endpoint} has no address of the family of #{@options.local_address.ip_address}",
+                               endpoint: endpoint)
+      end
+
+      # One address that is refused is enough: the name's owner could order the others first.
+      def check(endpoint, addresses)
+        refused = @allow && addresses.find { |address| address.ip? && !@allow.call(address) }
+        return addresses unless refused
+
+        raise ConnectError.new("#{endpoint} is refused: its address #{refused.ip_address} is not one that may be asked",
                                endpoint: endpoint)
       end
 

@@ -17,6 +17,8 @@ module Plait
       WELL = "\0"
       # What `bundle exec` leaves to a program that it becomes.
       BUNDLED = "BUNDLER_ORIG_"
+      # What a newer Bundler says before the error: only the command.
+      PREFACE = "bundler: failed to load command"
 
       # @param env [ENV, Hash] from which it is removed
       # @return [Hash, nil] `link:` to the master, `sockets:` for {Sockets.of}, `count:` of workers, and `before:`, the
@@ -99,7 +101,10 @@ module Plait
       end
 
       # What we say ourselves stands at the end; else the first line is the error, and a backtrace follows.
-      def gist(text) = text[/^plait: (.*)\n\z/, 1] || text.lines.map(&:strip).find { |line| !line.empty? }
+      def gist(text)
+        text[/^plait: (.*)\n\z/, 1] ||
+          text.lines.map(&:strip).find { |line| !line.empty? && !line.start_with?(PREFACE) } || text.strip
+      end
     end
   end
 end

@@ -1,7 +1,7 @@
 /* See epoll_set.h. */
 #include "epoll_set.h"
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include <errno.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #ifndef PLAIT_EPOLL_SET_H
 #define PLAIT_EPOLL_SET_H
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include <stdbool.h>
 #include <stddef.h>

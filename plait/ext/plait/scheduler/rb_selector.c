@@ -3,7 +3,7 @@
 
 #include "../plait_bindings.h"
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 #include "epoll_set.h"
 

@@ -9,7 +9,7 @@ struct selector;
 /* Of an IO; raises IOError when it is closed. */
 int plait_descriptor_of(VALUE io);
 
-#ifdef __linux__
+#ifdef HAVE_PLAIT_EPOLL
 
 /* NULL when it is another library's, such as io-event's. */
 struct selector *plait_selector_of(VALUE object);

@@ -192,12 +192,19 @@ module Plait
       end
 
       # A finalizer runs in the middle of anything, so that it must not wait; and in a child that was forked meanwhile, which
-      # has nothing to end.
+      # has nothing to end. From Ruby 3.3 on it runs in any ractor. None but the main one can end a run, and it does so
+      # after a later garbage collection.
       def call(_id)
-        Thread.new { @remains.call } if Native.fork_generation == @generation
+        return unless Native.fork_generation == @generation
+
+        main_ractor? ? Thread.new { @remains.call } : ObjectSpace.define_finalizer(Object.new, self)
       rescue ThreadError
         nil # the system gives none, or the process ends, and all this with it
       end
+
+      private
+
+      def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
     end
 
     private_constant :Finalizer

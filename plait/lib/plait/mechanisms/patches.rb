@@ -47,7 +47,7 @@ module Plait
       # No loop of Plait installs patches in this process from now on.
       # @raise [UsageError] where one has
       def decline
-        alone { @begun ? raise(UsageError, TOO_LATE) : @declined = true }
+        alone { @started ? raise(UsageError, TOO_LATE) : @declined = true }
       end
 
       # @return [Boolean] whether Mutex#sleep is patched
@@ -64,7 +64,7 @@ module Plait
 
       private
 
-      def begin? = !@installed && !@declined && (@begun = true)
+      def begin? = !@installed && !@declined && (@started = true)
 
       # Not by `synchronize`: a signal handler may call it, and may have interrupted the thread that is in here.
       def alone

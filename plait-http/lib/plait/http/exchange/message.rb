@@ -21,7 +21,7 @@ module Plait
           @client = client
           @request = request
           @trusted = trusted
-          @route = client.connections.routes.fetch(request.origin)
+          @route = client.routes.fetch(request.origin)
           @upload = Upload.wrap(request.body, chunked: request.headers.key?("transfer-encoding") || nil) if request.body
         end
 

@@ -77,7 +77,7 @@ module Plait
           return straight(item, waiter) if launched? || (plain && @route&.serves?(item))
 
           release
-          @route = plain ? @connections.routes.plain(item) : nil
+          @route = plain ? @client.routes.plain(item) : nil
           @route ? straight(item, waiter) : careful(item)
         end
 

@@ -5,8 +5,8 @@ require_relative "syntax"
 module Plait
   module Protocols
     module HTTP1
-      # Heads of answers that break a rule which a user agent may let pass, as curl and browsers do: they are written anew by the
-      # rules, and the connection is closed after such an answer. It reads what has exactly one meaning. Lengths that differ, a
+      # Heads of answers that break a rule which a user agent may let pass, as curl and browsers do. Repair rewrites the head
+      # by the rules, and the connection is closed after the answer. It reads what has exactly one meaning. Lengths that differ, a
       # CR that no LF follows, and NUL stay errors: an answer could hide another one there. Servers never do this with a request.
       module Repair
         # Rules that the engine found broken where this may help.

@@ -57,11 +57,17 @@ module Plait
       rescue *ENDS
         nil # the peer has ended
       ensure
-        @stream.close
-        @plain.close
+        close_both
       end
 
       private
+
+      # The end of the server may cancel a fiber that closes the first one.
+      def close_both
+        @stream.close
+      ensure
+        @plain.close
+      end
 
       # One String for all that goes one way: with a new one for each record the collector had three times the bytes to see to.
       def empty = String.new(encoding: Encoding::BINARY)

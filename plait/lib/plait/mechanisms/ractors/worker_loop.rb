@@ -24,6 +24,7 @@ module Plait
         #   and that of the pool's {Tickets} for it
         # @param address [Object] of the pool's {Port}
         def initialize(number, body, policy, pipes, address)
+          State.clear # from Ruby 3.2 on a ractor begins with the fiber storage of the one that starts it, uncopied
           @attempt = TimedAttempt.new(body, policy)
           @lifeline, tickets = pipes
           @tickets = Tickets::Far.new(tickets)
@@ -34,7 +35,6 @@ module Plait
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
         def run
           Thread.current.report_on_exception = false
-          forget_storage if RUBY_VERSION >= "4.0"
           Interruption.hold do
             prepare
             work
@@ -46,9 +46,6 @@ module Plait
         end
 
         private
-
-        # Ruby 4.0 hands a new ractor the fiber storage of its creator, though no object in there need be shareable.
-        def forget_storage = Fiber.current.storage&.each_key { |name| Fiber[name] = nil }
 
         # Starts the threads that it can't do without.
         def prepare
