@@ -229,7 +229,7 @@ class InstalledGemsTest < Minitest::Test
   def ruby(home, *command, **options)
     gems = home ? { "GEM_HOME" => home, "GEM_PATH" => home } : {}
     environment = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLE_PATH" => nil, **gems,
-                    "PATH" => [*(File.join(home, "bin") if home), ENV.fetch("PATH")].join(":") }
+                    "PATH" => [*(File.join(home, "bin") if home), RbConfig::CONFIG["bindir"], ENV.fetch("PATH")].join(":") }
     Open3.capture2e(environment, RbConfig.ruby, *command, **options)
   end
 end

@@ -44,7 +44,8 @@ module Plait
         # @return [Object] a copy of the block's value
         # @raise [Exception] the block's error
         # @raise [UnshareableError] if the block can't be isolated, an argument or the result can't be copied
-        def call(block, arguments)
+        # @yield never: for a system that allows no further worker, other mechanisms do
+        def call(block, arguments, &_refused)
           pool = Pool.new(Body.of(block), Options.new, 1)
           pool.submit(0, arguments, arguments)
           pool.take.value!
