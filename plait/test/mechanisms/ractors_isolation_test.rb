@@ -58,7 +58,7 @@ class RactorsIsolationTest < Minitest::Test
     assert_empty(list)
   end
 
-  def test_the_value_of_a_variable_is_not_told
+  def test_the_value_of_a_variable_is_not_shown
     list = ["a secret"]
     error = refused { |x| list.at(x) }
     refute_match(/secret/, error.message)
