@@ -44,7 +44,7 @@ if Plait.const_get(:Native).available?
     end
 
     # Only a Request is returned as it was given.
-    def member(name) = name == :request ? Plait::HTTP::Request.new(:get, "http://a/") : "the #{name}".dup
+    def member(name) = name == :request ? Plait::HTTP::Request.new(:get, "http://a/") : "the #{name}"
 
     def test_members
       response = Response.build(status: 200, url: nil)

@@ -189,6 +189,17 @@ class CompatCloseTest < Minitest::Test
     assert_equal(CLOSED, error)
   end
 
+  # Ruby 4.0 waits until the thread has left, and asks the scheduler to wake the fiber that no hook has heard of.
+  def test_closing_outside_of_the_fibers_what_another_thread_reads
+    reader, writer = IO.pipe
+    thread = Thread.new { error_of { reader.read(1) } }
+    wait_until { thread.stop? }
+    with_scheduler { reader.close }
+    assert_equal(CLOSED, thread.value)
+  ensure
+    writer.close
+  end
+
   # A cancellation that arrives while the others leave.
   def test_it_is_closed_even_so
     in_fiber do |scheduler|

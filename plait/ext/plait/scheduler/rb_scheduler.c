@@ -114,6 +114,7 @@ static VALUE scheduler_attach(VALUE self) {
     native->selector = rb_ivar_get(self, id_selector);
     native->own = plait_selector_of(native->selector);
     native->thread = rb_thread_current();
+    native->loop = rb_iv_get(self, "@loop");
     native->ready = rb_iv_get(self, "@ready");
     native->blocked = rb_iv_get(self, "@blocked");
     native->inbox = rb_iv_get(self, "@inbox");

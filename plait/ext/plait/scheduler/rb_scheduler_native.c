@@ -18,6 +18,7 @@ static void scheduler_native_mark(void *data) {
     const struct native *native = data;
     rb_gc_mark(native->selector);
     rb_gc_mark(native->thread);
+    rb_gc_mark(native->loop);
     rb_gc_mark(native->ready);
     rb_gc_mark(native->blocked);
     rb_gc_mark(native->inbox);

@@ -14,7 +14,8 @@ struct native {
     VALUE selector;
     struct selector *own;    /* the same, when it is ours; else NULL */
     VALUE thread;
-    VALUE ready;             /* Scheduler's @ready */
+    VALUE loop;              /* Scheduler's @loop */
+    VALUE ready;             /* its @ready */
     VALUE blocked;           /* its @blocked */
     VALUE inbox;             /* its @inbox, and that one's entries */
     VALUE entries;

@@ -40,6 +40,8 @@ static void scheduler_unblock_hand_over(VALUE self, const struct native *native,
         if (!scheduler_unblock_wake_here(native, blocker, fiber)) {
             rb_ary_push(native->ready, scheduler_unblock_new(native, blocker, fiber));
         }
+    } else if (fiber == native->loop) { /* it sleeps in IO#close, outside of the fibers: Ruby 4.0 */
+        rb_thread_wakeup_alive(native->thread);
     } else if (!NIL_P(rb_ivar_get(self, id_selector))) { /* not closed */
         rb_ary_push(native->entries, scheduler_unblock_new(native, blocker, fiber));
         if (RARRAY_LEN(native->entries) > 1) return;

@@ -37,6 +37,7 @@ module Plait
       # Safe from any thread.
       def unblock(blocker, fiber)
         return unblocked(blocker, fiber) if Thread.current.equal?(thread)
+        return thread.wakeup if fiber.equal?(@loop) # Ruby 4.0, of a close outside of the fibers: no hook has been asked
 
         enter(Unblock.new(blocker, fiber))
       end
@@ -62,7 +63,7 @@ module Plait
       # @param duration [Numeric] seconds; none: until interrupted
       # @raise [ArgumentError, TypeError] as Kernel#sleep
       def kernel_sleep(duration = FOREVER)
-        return block(nil) if duration.equal?(FOREVER)
+        return block(nil) if duration.equal?(FOREVER) || (duration.nil? && !Patches.mutex_sleep?) # of Mutex#sleep, unpatched
 
         check_interval(duration)
         if duration.zero? then self.yield
