@@ -8,7 +8,7 @@ module Support
   # What Ruby itself does not survive where the system gives no further thread or process, tried without Plait.
   module RefusedThread
     # Ruby 3.3 lets a thread wait for its turn before the system has given it, and once the system has refused it, all others wait
-    # behind it for ever, in any program (https://bugs.ruby-lang.org/issues/20779, mended in Ruby 3.4). This code goes on after
+    # behind it without end, in any program (https://bugs.ruby-lang.org/issues/20779, mended in Ruby 3.4). This code goes on after
     # the refusal, and after another chance for threads to run.
     THREAD = <<~RUBY
       Process.setrlimit(:NPROC, 1)
@@ -52,11 +52,11 @@ module Support
       raise Minitest::Skip, "Ruby #{RUBY_VERSION} stops for ever when it is refused a thread (bug 20779 of Ruby; 3.4 goes on)"
     end
 
-    # @raise [Minitest::Skip] where Ruby stops for ever after a fork that got the last place
+    # @raise [Minitest::Skip] where Ruby hangs after a fork that got the last place
     def need_survival_of_forks
       return if RUBY_ENGINE != "ruby" || RUBY_VERSION < "3.3" || survived?(FORK)
 
-      raise Minitest::Skip, "Ruby #{RUBY_VERSION} stops for ever at the second fork where the system gives only one more process"
+      raise Minitest::Skip, "Ruby #{RUBY_VERSION} hangs at the second fork where the system gives only one more process"
     end
 
     # @param code [String]

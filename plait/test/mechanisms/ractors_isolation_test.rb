@@ -58,7 +58,7 @@ class RactorsIsolationTest < Minitest::Test
     assert_empty(list)
   end
 
-  def test_the_value_of_a_variable_is_not_told
+  def test_the_value_of_a_variable_is_not_shown
     list = ["a secret"]
     error = refused { |x| list.at(x) }
     refute_match(/secret/, error.message)
@@ -145,7 +145,7 @@ class RactorsIsolationTest < Minitest::Test
     end
     return assert(outcome.value) if outcome.ok? && RUBY_VERSION >= "3.4"
 
-    assert_match(/\Athe block failed on item 0 because it runs in a ractor: .*\(item 0: "\S+"\)\z/m, outcome.error.message)
+    assert_match(/\Athe block failed on item 0 because it runs in a ractor: /, outcome.error.message)
     assert_match(/Ruby loads no file inside a ractor: `require` it|A method made by define_method can't/, outcome.error.message)
   end
 
