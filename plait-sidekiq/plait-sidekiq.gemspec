@@ -14,5 +14,5 @@ Gem::Specification.new do |spec|
   spec.files = Dir.glob(files, base: __dir__).select { |path| File.file?(File.join(__dir__, path)) }
 
   spec.add_dependency "plait", Plait::VERSION
-  spec.add_dependency "sidekiq", ">= 7.0"
+  spec.add_dependency "sidekiq", ">= 7.0", "< 9"
 end
