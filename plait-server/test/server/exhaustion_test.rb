@@ -79,7 +79,7 @@ class ServerExhaustionTest < Minitest::Test
         secure = Array.new(40) { secure(server.tls_port, "http/1.1") }
         served, waiting = Array.new(150) { server.connect }.partition { |caller| answered?(caller) }
         assert_operator(served.size, :>, 50)
-        assert_operator(server.tell[:files] - before, :<=, 210)
+        wait_until { server.tell[:files] - before <= 210 } # a refused connection is closed a moment later
         assert_equal([200, 0], [served.first.send(FILE).hear.status, server.tell[:exhausted]])
         assert_equal("a", Caller.new(secure.first).send(ECHO).hear.body)
         secure.each(&:close)

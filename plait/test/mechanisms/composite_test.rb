@@ -124,7 +124,8 @@ class CompositeTest < Minitest::Test
         Plait.map(1..8, on: on, limit: [2, 2], timeout: 2, on_error: :collect) { |x| x == 3 ? Support::Stuck.call(60) : x }
       end
 
-      assert_kind_of(Plait::TimeoutError, outcomes[2].error, on)
+      # A stuck loop reports no item: another one of that worker may be the first whose time is over.
+      assert_match(/did not let itself be interrupted|did not end in time there/, outcomes[2].error.message, on)
       assert_operator(outcomes.count(&:ok?), :>=, 6)
     end
   end
