@@ -335,7 +335,7 @@ module SqlCases
       wrong << [n, value] if value != n
     end
     assert_empty(Array.new(wrong.size) { wrong.pop })
-    assert_equal([0, 0], db.statistics.values_at(:busy, :waiting))
+    wait_until { db.statistics.values_at(:busy, :waiting) == [0, 0] } # a cut statement is cancelled by a thread of its own
     assert_equal("two", word(2))
   end
 

@@ -155,7 +155,13 @@ class HTTPConnectionsTest < Minitest::Test
 
   def test_the_next_request_of_a_slow_fan_out_has_a_new_one
     with_origin("/x" => always("x", fields: ["Keep-Alive: timeout=1"])) do |client, origin|
-      urls = Enumerator.new { |out| 3.times { sleep(0.6).then { out << origin.url("/x") } } }
+      urls = Enumerator.new do |out|
+        3.times do |asked|
+          wait_until { origin.requests.size == asked }
+          sleep(0.8)
+          out << origin.url("/x")
+        end
+      end
       assert_equal(%w[x x x], client.fan_out(urls, limit: 1).map(&:body))
       assert_equal(3, origin.connections)
     end
