@@ -17,9 +17,9 @@ module PlaitFamily
     spec.extra_rdoc_files = PAGES.dup
   end
 
-  # @param page [String] of this version, which shows its documentation and its source
+  # @param page [String] of this version: its documentation, with the source of each method
   def self.metadata(page)
-    { "source_code_uri" => page, "documentation_uri" => page, "changelog_uri" => "#{page}/file/CHANGELOG.md",
+    { "source_code_uri" => "#{page}/index", "documentation_uri" => page, "changelog_uri" => "#{page}/file/CHANGELOG.md",
       "rubygems_mfa_required" => "true" }
   end
   private_class_method :metadata
