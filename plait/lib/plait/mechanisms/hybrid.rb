@@ -6,16 +6,15 @@ require_relative "scheduler"
 
 module Plait
   module Mechanisms
-    # Fibers, and a thread pool for what would block their loop: what is wrapped in {Plait.offload}; on Ruby 3.4 and later
-    # what Ruby itself offers (Zlib, say); and whole items, once items of the run have been seen to block.
+    # Fibers, and a thread pool for what would block their loop: what is wrapped in {Plait.offload}, and whole items, once items
+    # of the run have been seen to block. Not what Ruby 3.4 and later offers: among it is close(2), and a cancelled item would
+    # leave before its file is closed.
     class Hybrid < Fibers
       def executor(attempt, limit:)
         super(BlockingDetector.new(attempt), limit: limit)
       end
 
       private
-
-      def loop_options = { offload: true }
 
       # Decides for each item of a run whether it runs in its fiber or on the pool.
       #
