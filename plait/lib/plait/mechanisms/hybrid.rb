@@ -14,8 +14,6 @@ module Plait
         super(BlockingDetector.new(attempt), limit: limit)
       end
 
-      private
-
       # Decides for each item of a run whether it runs in its fiber or on the pool.
       #
       # An item that held the loop for long without a single wait gains nothing from a fiber and costs all the others: after
