@@ -8,6 +8,7 @@
 #include <ruby/encoding.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../http1/http1.h"
 #include "../http1/http1_syntax.h"
@@ -170,6 +171,8 @@ static VALUE head_make(int argc, VALUE *argv, VALUE self) {
     VALUE head = rb_str_buf_new(RSTRING_LEN(method) + RSTRING_LEN(url) + RSTRING_LEN(block) + (long)lines.size + 16);
     if (!head_append_first_line(head, method, url, offset)) return Qnil;
     head_append_block(head, block, &lines);
+    RB_GC_GUARD(method);
+    RB_GC_GUARD(url);
     rb_str_cat(head, lines.bytes, (long)lines.size);
     return rb_str_cat(head, "\r\n", 2);
 }

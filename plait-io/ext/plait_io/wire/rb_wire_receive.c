@@ -4,6 +4,8 @@
  */
 #include "rb_wire_receive.h"
 
+#include <string.h>
+
 #include "../plait_io.h"
 #include "rb_wire_move.h"
 #include "rb_wire_wait.h"
@@ -158,17 +160,25 @@ static bool wire_receive_may_repair(const struct exchange *exchange, ptrdiff_t b
     }
 }
 
+/* Whether an empty line has come. Without it there is nothing to ask Ruby for: a peer could have it look at each byte. */
+static bool wire_receive_has_end(const struct exchange *exchange) {
+    return memmem(exchange->data, exchange->size, "\n\n", 2) || memmem(exchange->data, exchange->size, "\n\r\n", 3);
+}
+
 /* Parses the head as Ruby has rewritten it. It may still break another rule. */
 static ptrdiff_t wire_receive_parse_repaired(struct exchange *exchange, VALUE bytes) {
     struct wire *wire = exchange->wire;
     VALUE pending = rb_str_buf_new(RSTRING_LEN(bytes) + PART);
     rb_str_cat(pending, RSTRING_PTR(bytes), RSTRING_LEN(bytes));
+    RB_GC_GUARD(bytes);
     RB_OBJ_WRITE(exchange->self, &wire->pending, pending);
     wire->pending_at = 0;
     exchange->data = RSTRING_PTR(pending);
     exchange->size = (size_t)RSTRING_LEN(pending);
     exchange->repaired = true;
+    uint32_t interims = exchange->head.interims;
     http1_head_start(&exchange->head, wire->kind);
+    exchange->head.interims = interims;
     exchange->head.table = plait_wire_fields(wire);
     return http1_head_parse(&exchange->head, exchange->data, exchange->size);
 }
@@ -176,6 +186,7 @@ static ptrdiff_t wire_receive_parse_repaired(struct exchange *exchange, VALUE by
 /* Returns as http1_head_parse; 0 also where the end of a broken head has not come. Ruby may switch: the bytes are kept first. */
 static ptrdiff_t wire_receive_repair(struct exchange *exchange, ptrdiff_t broken) {
     if (!wire_receive_may_repair(exchange, broken)) return broken;
+    if (!wire_receive_has_end(exchange)) return 0;
 
     size_t room;
     uint32_t error_at = exchange->head.error_at;

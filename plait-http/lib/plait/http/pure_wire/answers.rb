@@ -24,7 +24,8 @@ module Plait
         def expect_head(method, upgrade)
           @request = { method: method, upgrade: upgrade }
           @parser.start(**@request)
-          @final = @answered = @continued = @deaf = @repaired = @ended = false
+          @final = @answered = @continued = @deaf = @ended = false
+          @repairs = 0
           @broken = nil
           @heard = 0
           @failure = nil
@@ -84,7 +85,7 @@ module Plait
           return response.tap { become(:tunnel) } if head.framing == :tunnel
 
           note_keeping(head)
-          usable = head.persistent? && !@repaired && !@parser.pardoned? && @uses_left.positive? && !@login
+          usable = head.persistent? && @repairs.zero? && !@parser.pardoned? && @uses_left.positive? && !@login
           become(usable && !@stopped && nothing_left? ? :idle : :closed)
           response
         end
@@ -146,12 +147,12 @@ module Plait
           bytes = HTTP1::Repair.call(rest)
           raise error if bytes == false || (bytes.nil? && (@ended || rest.bytesize > @limits.head))
           return if bytes.nil?
+          raise error if (@repairs += 1) > @limits.interim + 1
 
           parser = HTTP1::ResponseParser.new(limits: @limits).start(**@request).feed(bytes)
           parser.finish if @ended
           event = parser.next_event
           @parser = parser
-          @repaired = true
           @broken = nil
           event
         end
