@@ -94,6 +94,31 @@ class HTTPDirectTest < Minitest::Test
     end
   end
 
+  def test_what_the_caller_changes_afterwards_does_not_change_what_was_sent
+    with_origin do |client, origin|
+      url = origin.url("/x")
+      headers = { "X-One" => "1" }
+      response = client.get(url, headers: headers)
+      url << "/changed"
+      headers["X-One"] = "2"
+      assert_equal([origin.url("/x"), "1"], [response.request.url.to_s, response.request.headers["x-one"]])
+    end
+  end
+
+  def test_an_option_that_does_not_exist_is_refused_even_without_a_value
+    with_origin do |client, origin|
+      assert_raises(Plait::UsageError) { client.get(origin.url("/x"), nothing: nil) }
+      assert_equal(200, client.get(origin.url("/x"), headers: nil, timeout: nil, auth: nil).status)
+    end
+  end
+
+  def test_a_url_in_another_encoding_is_judged_as_on_the_long_way
+    with_origin do |client, origin|
+      based = client.with(base: origin.url("/"))
+      assert_equal("GET /x ", based.get("x".encode("UTF-16LE")).body)
+    end
+  end
+
   def test_gives_out_errors_and_other_answers_as_they_are
     with_origin("/404" => always("none", status: "404 Not Found"), "/304" => always("", status: "304 Not Modified"),
                 "/302" => redirect("/x")) do |client, origin|

@@ -167,7 +167,7 @@ module Plait
       # @raise [UsageError]
       def with(**options)
         given = { **@given, cookies: @settings.cookies, **options }
-        given[:headers] = @settings.headers.merge(options[:headers]) if options[:headers]
+        given[:headers] = @settings.headers.merge(options[:headers]) # nil: this client's
         shared = @connections unless options.keys.intersect?(OF_CONNECTIONS)
         self.class.allocate.tap { |client| client.send(:take, given, shared) }
       end

@@ -68,14 +68,22 @@ module Plait
         true
       end
 
+      # @return [Exchange] that goes on after a first attempt
+      def long_way(url, draft, timeouts, deadline, earlier = nil)
+        request = draft ? draft.request : Request.new(:get, url)
+        redirects = draft&.follows? == false ? Redirects.from(false) : @redirects
+        Exchange.new(@client, request, timeouts: timeouts, deadline: deadline, redirects: redirects, history: earlier)
+      end
+
       private
 
       def final?(status, draft) = @final && !(Redirects::STATUSES.include?(status) && (draft.nil? || draft.follows?))
 
       # Joins only where RFC 3986 §5.2 comes down to putting one text behind another.
       def absolute(url)
+        return unless url.ascii_only?
         return url if url.match?(ABSOLUTE)
-        return if url.include?("/.") || !url.ascii_only?
+        return if url.include?("/.")
         return url.getbyte(1) == SLASH ? nil : "#{@origin}#{url}" if url.getbyte(0) == SLASH
 
         "#{@folder}#{url}" if @folder && url.match?(NAME)
@@ -161,12 +169,6 @@ module Plait
       def repeats?(response, url, draft)
         follows = Redirects::STATUSES.include?(response.status) && @redirects.limit.positive?
         follows && @final && @jar.nil? && !url.include?("#") && (draft.nil? || draft.repeats?)
-      end
-
-      def long_way(url, draft, timeouts, deadline, earlier = nil)
-        request = draft ? draft.request : Request.new(:get, url)
-        redirects = draft&.follows? == false ? Redirects.from(false) : @redirects
-        Exchange.new(@client, request, timeouts: timeouts, deadline: deadline, redirects: redirects, history: earlier)
       end
 
       # @return [String, nil] the value of a field; nil: there are several

@@ -9,43 +9,47 @@ module Plait
     class Direct
       # One call with options. Its response makes a {Request} of it, on demand.
       class Draft
+        # Options for which nil is as good as nothing.
+        KNOWN = %i[headers timeout query json form body multipart auth allow_body redirects retries].freeze
         NAMES = %i[get head post put patch delete options].to_h { |method| [method, method.name.upcase.freeze] }.freeze
         BODILESS = %i[get head].freeze
         LENGTH_EXPECTED = %i[post put patch].freeze
-        NONE = {}.freeze
         # What a query that is given as a String can't have.
         FORBIDDEN = /[^\x21-\x7e]|#/
-        private_constant :NAMES, :BODILESS, :LENGTH_EXPECTED, :NONE, :FORBIDDEN
+        private_constant :KNOWN, :NAMES, :BODILESS, :LENGTH_EXPECTED, :FORBIDDEN
 
         # @return [Draft, nil] nil: an option needs more than the short way
         # @raise [UsageError]
         def self.of(method, url, options)
           return unless NAMES.key?(method)
 
-          draft = new(method, url, options || NONE)
+          draft = new(method, url)
           draft if options.nil? || options.all? { |name, value| draft.take(name, value) }
         end
 
         # @return [String] whole, with the query
         attr_reader :url
+        # @return [Object, nil] see {Timeouts.from}
+        attr_reader :timeout
 
-        def initialize(method, url, options)
+        # The caller may change what it has given, and the response tells what was sent.
+        def initialize(method, url)
           @method = method
-          @url = url
-          @options = options
+          @url = url.dup
         end
 
         # @return [Boolean] whether the short way knows this option, in this form
         # @raise [UsageError]
         def take(name, value)
-          return true if value.nil?
+          return KNOWN.include?(name) if value.nil?
 
           case name
-          when :headers, :timeout then true
+          when :headers then @headers = value.dup if value.is_a?(Hash)
+          when :timeout then @timeout = value
           when :query then add_query(value)
           when :json, :form, :body then add_body(name, value)
-          when :auth then value.is_a?(Array) || value.is_a?(Hash)
-          when :redirects then value == false
+          when :auth then @auth = value if value.is_a?(Array) || value.is_a?(Hash)
+          when :redirects then @stays = true if value == false
           end
         end
 
@@ -58,9 +62,6 @@ module Plait
           !@head.nil?
         end
 
-        # @return [Object, nil] see {Timeouts.from}
-        def timeout = @options[:timeout]
-
         # @return [Response]
         # @raise [Error]
         def send_on(wire, timeouts, deadline)
@@ -71,7 +72,7 @@ module Plait
         end
 
         # @return [Boolean] whether redirects are followed
-        def follows? = @options[:redirects].nil?
+        def follows? = !@stays
 
         # @return [Boolean] whether the same request, without a body, may follow a redirect
         def repeats? = BODILESS.include?(@method) && follows?
@@ -86,9 +87,9 @@ module Plait
 
         # @return [Request] as it was sent
         def request
-          headers = Headers.new(@options[:headers])
+          headers = Headers.new(@headers)
           headers.add("Content-Type", @type) if @type && !headers.mentions?("Content-Type")
-          Request.new(@method, @url, headers: headers, body: @body, auth: @options[:auth], timeout: @options[:timeout])
+          Request.new(@method, @url, headers: headers, body: @body, auth: @auth, timeout: @timeout)
         end
 
         private
@@ -111,14 +112,12 @@ module Plait
           end
         end
 
-        # @return [Object] false where two of the options say something about one field
+        # @return [Hash, nil, false] false where two of the options say something about one field
         def fields
-          headers = @options[:headers]
-          auth = @options[:auth] or return headers
-          return { "Authorization" => Auth.header(auth) } if headers.nil?
+          return @headers unless @auth
+          return false if @headers&.any? { |name, _| name.to_s.casecmp?("authorization") }
 
-          mentioned = !headers.is_a?(Hash) || headers.any? { |name, _| name.to_s.casecmp?("authorization") }
-          mentioned ? false : { "Authorization" => Auth.header(auth), **headers }
+          { "Authorization" => Auth.header(@auth), **@headers.to_h }
         end
       end
       private_constant :Draft

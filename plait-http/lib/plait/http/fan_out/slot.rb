@@ -186,7 +186,7 @@ module Plait
           @deadline && @deadline < at ? @deadline : at
         end
 
-        def long_way(url, deadline) = Exchange.new(@client, Request.new(:get, url), timeouts: @timeouts, deadline: deadline)
+        def long_way(url, deadline) = @client.direct.long_way(url, nil, @timeouts, deadline)
       end
     end
   end
