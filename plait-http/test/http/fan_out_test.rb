@@ -235,9 +235,9 @@ class HTTPFanOutTest < Minitest::Test
 
   # Each request in flight has a connection of its own: where there are fewer of them than requests, these take turns.
   def test_requests_that_wait_for_a_connection_get_one_before_the_others_are_done
-    slow = ->(io, _) { sleep(0.02) && io.write(answer("x")) }
+    slow = ->(io, _) { sleep(0.03) && io.write(answer("x")) }
     %i[fibers threads].each do |on|
-      with_origin("/x" => slow, pool: { per_key: 1, wait: 4.5 }) do |client, origin|
+      with_origin("/x" => slow, pool: { per_key: 1, wait: 6 }) do |client, origin|
         bodies = client.fan_out([origin.url("/x")] * 250, limit: 4, on: on).map(&:body)
         assert_equal([["x"] * 250, 1], [bodies, origin.connections])
       end
