@@ -44,12 +44,9 @@ module Plait
           return KNOWN.include?(name) if value.nil?
 
           case name
-          when :headers then @headers = value.dup if value.is_a?(Hash)
-          when :timeout then @timeout = value
           when :query then add_query(value)
           when :json, :form, :body then add_body(name, value)
-          when :auth then @auth = value if value.is_a?(Array) || value.is_a?(Hash)
-          when :redirects then @stays = true if value == false
+          else keep(name, value)
           end
         end
 
@@ -93,6 +90,15 @@ module Plait
         end
 
         private
+
+        def keep(name, value)
+          case name
+          when :headers then @headers = value.dup if value.is_a?(Hash)
+          when :timeout then @timeout = value
+          when :auth then @auth = value if value.is_a?(Array) || value.is_a?(Hash)
+          when :redirects then @stays = true if value == false
+          end
+        end
 
         def add_query(query)
           text = query.is_a?(Hash) ? Form.encode(query) : query
