@@ -29,6 +29,9 @@ module Plait
         # Seconds between two looks at whether the ractors have ended.
         FIRST_PAUSE = 0.0001
         LONGEST_PAUSE = 0.005
+        # Seconds for the receiver thread to end by itself. On Ruby 3.3 and 3.4 a Ractor#take at times sleeps on when its ractor
+        # has been interrupted and has ended.
+        FAREWELL = 0.5
 
         # @raise [UnsupportedError] when the system gives no descriptors or threads
         def initialize(body, policy, limit)
@@ -78,7 +81,7 @@ module Plait
         def close
           cancel
           @port.wake
-          @receiver.join
+          @receiver.join(FAREWELL) || @receiver.kill.join
           @port.close
           @workers.await_removal
         end
