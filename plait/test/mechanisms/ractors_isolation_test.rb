@@ -120,11 +120,6 @@ class RactorsIsolationTest < Minitest::Test
     assert_match(/keep such values in local variables of the block/, error.message)
   end
 
-  # The second item is ended while its report is on the way, see Ractors::Pool::FAREWELL.
-  def test_failing_runs_end_however_often
-    60.times { assert_raises(Plait::UnshareableError) { Shop.new.with_a_variable_of_its_own } }
-  end
-
   # What a body meets only when it runs: advice => body.
   AT_RUN_TIME = {
     /constant RactorsIsolationTest::LIST .*Freeze it where it is made, RactorsIsolationTest::LIST = Ractor\.make_shareable/ =>
