@@ -17,7 +17,6 @@ module Plait
     class Sqlite < Session
       # Blanks and comments, without a statement.
       NOTHING = %r{\A(?:\s|;|--[^\n]*|/\*.*?\*/)*\z}m
-      private_constant :NOTHING
 
       # The guard of a connection, and the callbacks of SQLite while it computes. No exception may pass through SQLite, so an
       # interrupt (a timeout, a cancellation, a kill) is kept until SQLite returns.
@@ -237,7 +236,7 @@ module Plait
         end
         private_class_method :other
       end
-      private_constant :Pace, :Connection, :Values
+      private_constant :NOTHING, :Pace, :Connection, :Values
 
       class << self
         # Each connection to a database in memory is a database of its own.

@@ -14,7 +14,6 @@ module Plait
     # One HTTP/1.1 connection of a client: sends a request and receives its answer, without pools, redirects and retries. An
     # exchange that ends early closes it, so that no answer ever reaches another request.
     Wire = Native.available? ? NativeWire : PureWire
-    private_constant :Wire
 
     # The connections of a client, kept for the next request to the same origin: in a pool, and for the busiest route in a
     # {Cache} before it.
@@ -109,7 +108,6 @@ module Plait
           HTTP2
         end
       end
-      private_constant :Dialer
 
       # Idle connections of one route, taken and put back without the pool's lock: 64 threads that pass the lock on for every
       # request cost more than their requests. The pool counts these connections as busy. A call that waits for a connection
@@ -137,7 +135,7 @@ module Plait
       NEVER = { Object => :never }.freeze
       # Requests in a row after which a route gets the cache.
       HOT = 32
-      private_constant :NEVER, :HOT
+      private_constant :Dialer, :NEVER, :HOT
 
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
@@ -293,6 +291,6 @@ module Plait
         deadline && deadline < at ? deadline : at
       end
     end
-    private_constant :Connections
+    private_constant :Wire, :Connections
   end
 end

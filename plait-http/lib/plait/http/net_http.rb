@@ -58,7 +58,6 @@ module Plait
           end
         end
       end
-      private_constant :TLSSessions
 
       # An OpenSSL::X509::Store does not list its contents, and open-uri and others make one for each request. It remembers its
       # changes, so that {Key} can tell that two stores trust the same.
@@ -89,7 +88,6 @@ module Plait
           end
         end
       end
-      private_constant :StoreHistory
 
       # The methods of a module put in front of a class's own, and taken away again. A module can't be taken out of a
       # class, but it can be emptied: then the class's methods are its own as before.
@@ -125,7 +123,7 @@ module Plait
 
         def hidden?(name) = @shim.private_method_defined?(name)
       end
-      private_constant :Patch
+      private_constant :TLSSessions, :StoreHistory, :Patch
 
       @pool = Pool.new
       @tls_sessions = TLSSessions.new

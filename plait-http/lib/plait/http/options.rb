@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/io/connector"
 require "plait/protocols/http1/rules"
 require "plait/values/errors"
 require "plait/version"
@@ -28,7 +27,6 @@ module Plait
         end
       end
     end
-    private_constant :Ractors
 
     # The options of a {Client}, checked.
     class Options
@@ -141,6 +139,6 @@ module Plait
         raise UsageError, "pool: #{name} must be #{words}, not #{value.inspect}"
       end
     end
-    private_constant :Options
+    private_constant :Ractors, :Options
   end
 end

@@ -7,7 +7,6 @@ require_relative "listener/binding"
 require_relative "readiness"
 require_relative "stream"
 require_relative "native"
-require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 

@@ -3,7 +3,6 @@
 require_relative "pool/checkout"
 require_relative "pool/state"
 require "plait/native"
-require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait

@@ -68,7 +68,6 @@ module Plait
         # @return [Hash{String => Numeric}]
         def statistics = @server.statistics.transform_keys(&:name)
       end
-      private_constant :Introspection
 
       Options = Struct.new(:on, :limit, :queue, :pipeline, :connections, :outbox, :limits, :codec, :raw, :secret,
                            :idle_timeout, :message_timeout, :write_timeout, :handshake_timeout, :workers, keyword_init: true)
@@ -126,7 +125,7 @@ module Plait
         end
       end
 
-      private_constant :Options
+      private_constant :Introspection, :Options
 
       # Seconds that running methods have when the server ends; raising it delays the end.
       DRAIN = 10

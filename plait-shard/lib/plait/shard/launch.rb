@@ -5,7 +5,6 @@ require "openssl"
 require "socket"
 require_relative "door"
 require_relative "fence"
-require_relative "node_connection"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"
@@ -188,7 +187,6 @@ module Plait
         end
       end
     end
-    private_constant :SwitchWatch
 
     # Checks whether nodes answer.
     # @api private
@@ -214,6 +212,6 @@ module Plait
         socket&.close
       end
     end
-    private_constant :Launch, :TopologyWatch, :Health
+    private_constant :SwitchWatch, :Launch, :TopologyWatch, :Health
   end
 end

@@ -5,7 +5,6 @@ require "securerandom"
 require "socket"
 require "plait/values/errors"
 require_relative "fence"
-require_relative "node_connection"
 
 module Plait
   module Shard

@@ -321,7 +321,6 @@ module Plait
         raise UsageError, "a reshard was broken off: #{record.text}. resume: true (--resume) goes on with it"
       end
     end
-    private_constant :Judgement
-    private_constant :ReshardLock
+    private_constant :Judgement, :ReshardLock
   end
 end

@@ -106,7 +106,6 @@ module Plait
 
     def unsent? = true
   end
-  private_constant :Unsent
 
   # No connection in time.
   class ConnectTimeout < TimeoutError
@@ -183,7 +182,7 @@ module Plait
     # @return [Error, nil] that error, where the block knows better: a COMMIT that was cut may be done
     attr_accessor :instead
   end
-  private_constant :Replaceable
+  private_constant :Unsent, :Replaceable
 
   # The operation is done, or may be done: a repetition could do it twice.
   class Unrepeatable < Error

@@ -106,7 +106,6 @@ module Plait
           "#{address}:#{port}"
         end
       end
-      private_constant :PooledSocket
 
       # An open connection to an origin, in use or idle.
       class Connection
@@ -175,7 +174,7 @@ module Plait
 
         def tls_errors = io.respond_to?(:ssl_version) ? [OpenSSL::SSL::SSLError] : []
       end
-      private_constant :Connection
+      private_constant :PooledSocket, :Connection
     end
   end
 end

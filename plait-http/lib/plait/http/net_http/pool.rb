@@ -73,7 +73,6 @@ module Plait
           end
         end
       end
-      private_constant :Notice
 
       # One Net::HTTP's right to one connection. The {Pool} alone changes its state, under its lock:
       #
@@ -143,7 +142,6 @@ module Plait
           @connection.tap { @connection = nil }
         end
       end
-      private_constant :Notice, :Checkout
 
       # The settings of {NetHTTP.configure}. Immutable: a change makes new ones.
       class Settings
@@ -187,7 +185,6 @@ module Plait
           raise UsageError, "idle_timeout must be a number of seconds, not #{idle_timeout.inspect}"
         end
       end
-      private_constant :Settings
 
       # Numbers of the pool: the first six since its start, the others now.
       #
@@ -306,7 +303,7 @@ module Plait
             "#{settings.per_key} of a kind (per_key) and #{settings.total} in all (total)"
         end
       end
-      private_constant :Pool
+      private_constant :Notice, :Notice, :Checkout, :Settings, :Pool
     end
   end
 end

@@ -60,7 +60,6 @@ module Plait
           checkout.give_up
         end
       end
-      private_constant :KeyState
 
       # The connections of a {Pool}, and the rules by which it lends them. It has no lock, no thread and makes no system call.
       #
@@ -218,7 +217,7 @@ module Plait
           @key_states.delete_if { |_, key_state| key_state.empty? }
         end
       end
-      private_constant :PoolState
+      private_constant :KeyState, :PoolState
     end
   end
 end

@@ -66,7 +66,6 @@ module Plait
           end
         end
       end
-      private_constant :Key
 
       # What a request and its answer say about their connection, beyond Net::HTTP's own rules.
       module Reuse
@@ -95,7 +94,6 @@ module Plait
         # @return [Integer, nil] further requests that the peer takes on it
         def kept_times(response) = RULES.kept("max", response["keep-alive"])
       end
-      private_constant :Reuse
 
       # One request of a Net::HTTP and its answer, from the first attempt to the last.
       class Exchange
@@ -150,7 +148,6 @@ module Plait
           allowed + @stale
         end
       end
-      private_constant :Exchange
 
       # The methods of Net::HTTP that the patch replaces: where it connects, where a request begins and ends, and where
       # a session is over. Its own methods do the work.
@@ -247,7 +244,7 @@ module Plait
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
         def plait_patch_waiting = RUBY_VERSION < "3.2" && Fiber.scheduler && Patches.install
       end
-      private_constant :Session
+      private_constant :Key, :Reuse, :Exchange, :Session
     end
   end
 end

@@ -206,7 +206,6 @@ module Plait
         # @return [Integer] endpoints
         def size = @lock.synchronize { @kept.size }
       end
-      private_constant :Sessions
 
       # Makes of OpenSSL's verdict an error that says what is wrong with a certificate and what to do.
       class Rejection
@@ -275,7 +274,7 @@ module Plait
           extension.value.split(/,\s*/).map { |entry| entry.sub(/\A(?:DNS|IP Address):/, "") }
         end
       end
-      private_constant :Rejection
+      private_constant :Sessions, :Rejection
     end
   end
 end
