@@ -171,29 +171,23 @@ module Plait
 
         def connect
           plait_patch_waiting
-          pool = NetHTTP.pool
-          checkout = Checkout.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
-          pool.checkout(checkout, open_timeout)
-          unless checkout.connection
-            @ssl_session ||= NetHTTP.tls_sessions[checkout.key] if use_ssl?
-            super
-            checkout.connection = Connection.new(@socket.io)
-          end
-          @socket = PooledSocket.new(checkout, pool, read_timeout: read_timeout, write_timeout: write_timeout,
-                                                     continue_timeout: continue_timeout, debug_output: @debug_output)
+          hold = Hold.new(NetHTTP.pool, Key.of(self))
+          hold.take(open_timeout, plait_renewal) { plait_connection(hold) { super() } }
+          @socket = PooledSocket.new(hold, strict: NetHTTP.pool.settings.strict, read_timeout: read_timeout,
+                                           write_timeout: write_timeout, continue_timeout: continue_timeout,
+                                           debug_output: @debug_output)
           @last_communicated = nil
           kept = true
         ensure
-          Uninterruptible.run { plait_give_up(pool, checkout) unless kept }
+          Uninterruptible.run { plait_give_up(hold) unless kept }
         end
 
         def do_finish
           return super unless @socket.is_a?(PooledSocket)
 
           Uninterruptible.run do
-            @started = false
-            socket, @socket = @socket, nil
-            socket.release
+            @socket.release
+            super()
           end
         end
 
@@ -229,16 +223,30 @@ module Plait
           return unless @last_communicated && @socket.is_a?(PooledSocket)
           return @socket.close unless Reuse.safe?(req, res)
 
-          NetHTTP.tls_sessions[@socket.checkout.key] = @ssl_session if @ssl_session
+          NetHTTP.tls_sessions[@socket.key] = @ssl_session if @ssl_session
           @socket.end_exchange(kept_for: Reuse.kept_for(res), kept_times: Reuse.kept_times(res), bound: Reuse.bound?(req, res))
         end
 
         private
 
-        # The socket that it has connected, if an interrupt came before the checkout had that.
-        def plait_give_up(pool, checkout)
+        # Whether an idle connection is too old.
+        def plait_renewal
+          return true if @plait_exchange&.fresh?
+
+          oldest = keep_alive_timeout
+          ->(connection) { connection.idle_longer_than?(oldest) }
+        end
+
+        def plait_connection(hold)
+          @ssl_session ||= NetHTTP.tls_sessions[hold.key] if use_ssl?
+          yield
+          Connection.new(@socket.io)
+        end
+
+        # The socket that it has connected, if an interrupt came before the pool had that.
+        def plait_give_up(hold)
           @socket.close if @socket && !@socket.is_a?(PooledSocket)
-          pool.discard(checkout) if checkout
+          hold&.close
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.

@@ -86,6 +86,8 @@ module Plait
         attr_reader :waiting
         # @return [Integer] connections that exist or are being made
         attr_reader :places
+        # @return [Integer] places at most
+        attr_writer :size
 
         # @param size [Integer] places at most
         def initialize(size, name = nil)
