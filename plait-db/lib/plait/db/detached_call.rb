@@ -64,7 +64,6 @@ module Plait
         def call(discard:, &block) = new(discard: discard, &block).value
 
         # @return [Threads] of this process: a fork has none of its parent's
-        # @api private
         def threads
           @lock.synchronize do
             @threads = Threads.new if @generation != Native.fork_generation

@@ -37,7 +37,6 @@ module Plait
 
         # Running a prepared statement is a call of its connection.
         module Statement
-          # @api private
           attr_accessor :plait_guard
 
           def execute(...) = plait_guard.hold { super }
@@ -45,7 +44,6 @@ module Plait
 
         prepend Guard.around(GUARDED & ::Mysql2::Client.public_instance_methods)
 
-        # @api private
         def plait_guard = @plait_guard ||= Guard.new
 
         # @return [Mysql2::Statement]

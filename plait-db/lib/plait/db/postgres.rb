@@ -45,7 +45,6 @@ module Plait
 
         prepend Guard.around(VARIANTS & ::PG::Connection.public_instance_methods)
 
-        # @api private
         def plait_guard = @plait_guard ||= Owned.new(self)
 
         # @return [Boolean] whether an answer is pending

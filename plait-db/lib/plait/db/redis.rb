@@ -52,13 +52,11 @@ module Plait
 
         prepend Guard.around(GUARDED & ::RedisClient.public_instance_methods)
 
-        # @api private
         def plait_guard = @plait_guard ||= Guard.new
 
         # @return [Boolean] whether its answers differ from a new connection's
         def changed? = !@changed.nil?
 
-        # @api private
         def note(command)
           name = command.first.downcase
           if LASTING.include?(name) || (name == "client" && OF_CLIENT.include?(command[1].to_s.downcase))
@@ -68,7 +66,6 @@ module Plait
           end
         end
 
-        # @api private
         def note_new_connection = @changed = nil
 
         # It ends a WATCH.

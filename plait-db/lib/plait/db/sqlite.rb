@@ -149,7 +149,6 @@ module Plait
           FREE = %i[closed? done? remainder active? must_be_open! step].freeze
           private_constant :FREE
 
-          # @api private
           attr_reader :plait_guard
 
           def initialize(connection, sql)
@@ -165,7 +164,6 @@ module Plait
 
         prepend Guard.around(::SQLite3::Database.public_instance_methods(false) - FREE)
 
-        # @api private
         def plait_guard = @plait_guard ||= Pace.new
 
         # In the child of a fork the gem sqlite3 2 closes connections of the parent, with a warning. Another thread of it may

@@ -18,7 +18,6 @@ module Plait
     #     stream.exchange { … }
     #   end
     class Pool
-      # @api private
       # The lock around the state of a pool, the wait of a checkout, and the new state of a forked process. The pool defines
       # `start_in_child`, `too_late` (an error) and `close_all`.
       module Locking

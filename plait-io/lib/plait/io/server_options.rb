@@ -25,7 +25,6 @@ module Plait
         end
       end
 
-      # @api private
       def self.included(options) = options.extend(Building)
 
       private

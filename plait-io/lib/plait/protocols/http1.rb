@@ -22,7 +22,6 @@ module Plait
     #   end
     module HTTP1
       # What both engines lack: how a parser begins.
-      # @api private
       module Responses
         def initialize(limits: Limits.new)
           super()

@@ -28,7 +28,6 @@ module Plait
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
 
       # @raise [UsageError]
-      # @api private
       def complete
         check
         self.limit ||= LIMITS.fetch(on)

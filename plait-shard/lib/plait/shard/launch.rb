@@ -14,7 +14,6 @@ require "plait/values/errors"
 module Plait
   module Shard
     # A started data plane, and the threads that keep its topology current.
-    # @api private
     class Launch
       # @return [NativeShard::Plane]
       attr_reader :plane
@@ -74,7 +73,6 @@ module Plait
 
     # Keeps the data plane's topology current: reads it periodically, and after a node's refusal or a Sentinel's announcement of
     # a failover.
-    # @api private
     class TopologyWatch
       # Seconds between two reads; seconds between two reads after an event; seconds for which the latter holds.
       PERIOD = 10
@@ -151,7 +149,6 @@ module Plait
     end
 
     # Subscribes to a Sentinel's announcements of new masters.
-    # @api private
     class SwitchWatch
       CHANNEL = "+switch-master"
       # Seconds until Sentinels are tried again, when none is reachable.
@@ -189,7 +186,6 @@ module Plait
     end
 
     # Checks whether nodes answer.
-    # @api private
     module Health
       PING = "*1\r\n$4\r\nPING\r\n"
       FAILURES = [SystemCallError, SocketError, IOError, ConnectionError, TimeoutError, OpenSSL::SSL::SSLError].freeze

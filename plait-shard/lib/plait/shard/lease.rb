@@ -10,7 +10,6 @@ module Plait
   module Shard
     # Renews a proxy's entry at the nodes, by which a reshard finds the proxies that are alive. It also reads the records of the
     # placement there: it restores a record that a node has lost, and lets the proxy follow where its own file agrees.
-    # @api private
     class Lease
       # Seconds between two renewals, and seconds that one counts.
       PERIOD = 2

@@ -26,7 +26,6 @@ module Plait
     #     sentinels: [10.0.0.1:26379]
     #     masters: [first, second]
     #     reads: replicas
-    # @api private
     class Settings
       # Options except the options of the placement.
       DEFAULTS = {

@@ -177,7 +177,6 @@ module Plait
   end
 
   # Of an exception that ends a block from outside, and becomes an error of the thread that waits for the block.
-  # @api private
   module Replaceable
     # @return [Error, nil] that error, where the block knows better: a COMMIT that was cut may be done
     attr_accessor :instead

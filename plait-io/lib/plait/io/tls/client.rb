@@ -20,7 +20,6 @@ module Plait
         class << self
           # The system's certificates, read once: they are some megabytes.
           # @return [OpenSSL::X509::Store]
-          # @api private
           def system_store = @system_store ||= OpenSSL::X509::Store.new.tap(&:set_default_paths)
         end
 
