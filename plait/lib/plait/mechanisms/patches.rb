@@ -9,8 +9,7 @@ require_relative "patches/thread_patches"
 require_relative "patches/select_patches" if RUBY_VERSION < "3.2"
 require_relative "patches/enumerator_patches" if RUBY_VERSION < "3.3"
 require_relative "patches/fiber_patches" if RUBY_VERSION < "3.3"
-require_relative "patches/join_patches" if RUBY_VERSION < "3.3"
-require_relative "patches/priority_patches" if RUBY_VERSION < "3.3"
+require_relative "patches/older_thread_patches" if RUBY_VERSION < "3.3"
 require_relative "patches/socket_patches" if RUBY_VERSION >= "3.4"
 
 module Plait
