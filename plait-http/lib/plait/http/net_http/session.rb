@@ -223,7 +223,7 @@ module Plait
           return unless @last_communicated && @socket.is_a?(PooledSocket)
           return @socket.close unless Reuse.safe?(req, res)
 
-          NetHTTP.tls_sessions[@socket.key] = @ssl_session if @ssl_session
+          Uninterruptible.run { NetHTTP.tls_sessions.store(@socket.key, @ssl_session, once: false) } if @ssl_session
           @socket.end_exchange(kept_for: Reuse.kept_for(res), kept_times: Reuse.kept_times(res), bound: Reuse.bound?(req, res))
         end
 
@@ -238,7 +238,7 @@ module Plait
         end
 
         def plait_connection(hold)
-          @ssl_session ||= NetHTTP.tls_sessions[hold.key] if use_ssl?
+          @ssl_session ||= Uninterruptible.run { NetHTTP.tls_sessions.take(hold.key) } if use_ssl?
           yield
           Connection.new(@socket.io)
         end

@@ -169,6 +169,7 @@ module Plait
 
       # Sessions by endpoint, so that the next handshake with it is a short one. Bounded: the endpoint that was used longest
       # ago makes room. Under TLS 1.3 a ticket serves one connection (RFC 8446 §C.4), so several are kept.
+      # @api private
       class Sessions
         # Sessions kept for an endpoint.
         EACH = 8
@@ -273,7 +274,7 @@ module Plait
           extension.value.split(/,\s*/).map { |entry| entry.sub(/\A(?:DNS|IP Address):/, "") }
         end
       end
-      private_constant :Sessions, :Rejection
+      private_constant :Rejection
     end
   end
 end
