@@ -9,9 +9,9 @@ require_relative "server/prefork"
 require_relative "server/shift"
 require_relative "server/switchboard"
 require_relative "../protocols/messagepack_rpc"
+require "plait/io/checked_options"
 require "plait/io/endpoint"
 require "plait/io/listener"
-require "plait/io/server_options"
 require "plait/io/stop_signal"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -75,7 +75,7 @@ module Plait
       # See {Server#initialize}.
       # @api private
       class Options
-        include Io::ServerOptions
+        include Io::CheckedOptions
 
         # In messages.
         OWNER = "an RPC server"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "plait/io/checked_options"
 require "plait/io/pool"
 require "plait/native"
 require "plait/values/deadline"
@@ -64,47 +65,29 @@ module Plait
       end
 
       # The settings of {NetHTTP.configure}. Immutable: a change makes new ones.
-      class Settings
-        # Half of the 1,024 descriptors that a process may usually have; a single origin gets half of these.
-        DEFAULTS = { total: 512, per_key: 256, idle_timeout: 30, strict: true }.freeze
+      #
+      # @!attribute total [Integer] connections open at once, in use and idle
+      # @!attribute per_key [Integer] of these, with the same {Key}
+      # @!attribute idle_timeout [Numeric] seconds for which an unused connection is kept
+      # @!attribute strict [Boolean] whether an answer that ends too early is an EOFError; to Net::HTTP it is a success
+      Settings = Struct.new(:total, :per_key, :idle_timeout, :strict, keyword_init: true) do
+        include Io::CheckedOptions
 
-        # @return [Integer] connections open at once, in use and idle
-        attr_reader :total
-        # @return [Integer] of these, with the same {Key}
-        attr_reader :per_key
-        # @return [Numeric] seconds for which an unused connection is kept
-        attr_reader :idle_timeout
-        # @return [Boolean] whether an answer that ends before it is complete is an EOFError; to Net::HTTP it is a success
-        attr_reader :strict
-
+        # @return [Settings]
         # @raise [UsageError] for an unknown setting, or a value that makes no sense
-        def initialize(**changes)
-          unknown = changes.keys - DEFAULTS.keys
-          raise UsageError, "no such setting: #{unknown.join(", ")}; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
+        def with(**changes) = self.class.build({ **to_h, **changes })
 
-          @total, @per_key, @idle_timeout, @strict = DEFAULTS.merge(changes).values_at(:total, :per_key, :idle_timeout, :strict)
-          check
-          freeze
-        end
+        # @return [self]
+        def complete
+          check_counts(:total, :per_key)
+          return self if idle_timeout.is_a?(Numeric) && !idle_timeout.negative?
 
-        def with(**changes) = Settings.new(**to_h, **changes)
-
-        # @return [Hash{Symbol => Object}]
-        def to_h = { total: total, per_key: per_key, idle_timeout: idle_timeout, strict: strict }
-
-        private
-
-        def check
-          { total: total, per_key: per_key }.each do |name, value|
-            next if value.is_a?(Integer) && value.positive?
-
-            raise UsageError, "#{name} must be a positive Integer, not #{value.inspect}"
-          end
-          return if idle_timeout.is_a?(Numeric) && !idle_timeout.negative?
-
-          raise UsageError, "idle_timeout must be a number of seconds, not #{idle_timeout.inspect}"
+          raise UsageError, "idle_timeout: is a number of seconds, not #{idle_timeout.inspect}"
         end
       end
+      # Half of the 1,024 descriptors that a process may usually have; a single origin gets half of these.
+      Settings::DEFAULTS = { total: 512, per_key: 256, idle_timeout: 30, strict: true }.freeze
+      Settings::OWNER = "pooled Net::HTTP"
 
       # Numbers of the pool: the first six since its start, the others now.
       #
@@ -129,7 +112,7 @@ module Plait
         # @return [Settings]
         attr_reader :settings
 
-        def initialize(settings = Settings.new)
+        def initialize(settings = Settings.build({}))
           @settings = settings
           @pool = Io::Pool.new(**limits, check_after: 0)
           @forgotten = []
