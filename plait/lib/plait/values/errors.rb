@@ -52,7 +52,20 @@
 module Plait
   class Error < StandardError; end
 
-  class UsageError < Error; end
+  class UsageError < Error
+    # @param given [Hash{Symbol => Object}] options
+    # @param names [Array<Symbol>] that are taken
+    # @param subject [String] that takes them, for the message
+    # @return [Hash] given
+    # @raise [UsageError]
+    # @api private
+    def self.check_names(given, names, subject)
+      unknown = given.keys - names
+      return given if unknown.empty?
+
+      raise self, "#{subject} doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{names.join(", ")}"
+    end
+  end
 
   class UnknownMechanism < UsageError; end
 
