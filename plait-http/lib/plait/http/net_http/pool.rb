@@ -91,9 +91,9 @@ module Plait
 
       # Numbers of the pool: the first six since its start, the others now.
       #
-      # @!attribute opened [Integer] connections that were opened, or tried to be
+      # @!attribute opened [Integer] connections that were opened
       # @!attribute reused [Integer] times a connection was handed out again
-      # @!attribute stale [Integer] connections the peer had closed, or sent something on, while they were idle
+      # @!attribute stale [Integer] idle connections that were too old, or on which the peer had closed or sent something
       # @!attribute evicted [Integer] connections closed because they were idle too long, or to make room for others
       # @!attribute discarded [Integer] connections closed by their user, or because their exchange was not completed
       # @!attribute waited [Integer] waits for a connection
