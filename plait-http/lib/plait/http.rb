@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 require "plait"
+require "plait/values/uninterruptible"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait.autoload(:HTTP, __FILE__) if Plait.autoload?(:HTTP)
 
 require_relative "http/client"
-require_relative "http/derived"
 require_relative "http/options"
 require_relative "http/response"
 
@@ -19,6 +19,56 @@ module Plait
   #   Plait.map(urls, on: :threads) { |url| Plait::HTTP.get(url).json }
   module HTTP
     extend Verbs
+
+    # The clients behind calls such as `Plait::HTTP.get(url, proxy: …)`: one for each set of a client's options, kept with its
+    # connections for the next call with the same ones.
+    class Derived
+      # Unused clients that are kept; raising it keeps more unused connections.
+      KEPT = 16
+      Entry = Struct.new(:client, :calls)
+      private_constant :KEPT, :Entry
+
+      def initialize
+        @lock = Mutex.new
+        @entries = {} # options => Entry, the least recently used first
+      end
+
+      # @param options [Hash] of a client
+      # @yieldparam client [Client]
+      # @return [Object] the block's value
+      # @raise [UsageError]
+      def with(options, &block)
+        return Client.open(**options, &block) if options.key?(:cookies) # the next caller must not get them
+
+        begin
+          entry = nil
+          Uninterruptible.run { entry = take(options) }
+          yield entry.client
+        ensure
+          Uninterruptible.run { give_back(entry) } if entry
+        end
+      end
+
+      private
+
+      def take(options)
+        @lock.synchronize do
+          key = options.transform_values { |value| value.is_a?(Hash) ? value.dup.freeze : value }.freeze
+          entry = @entries.delete(key) || Entry.new(Client.new(**key), 0)
+          entry.calls += 1
+          @entries[key] = entry
+        end
+      end
+
+      def give_back(entry)
+        surplus = @lock.synchronize do
+          entry.calls -= 1
+          key, = @entries.find { |_, other| other.calls.zero? } if @entries.size > KEPT
+          @entries.delete(key) if key
+        end
+        surplus&.client&.close
+      end
+    end
 
     @lock = Mutex.new
     @derived = Derived.new
@@ -80,6 +130,6 @@ module Plait
 
     # Options of a client that a request does not have.
     OF_CLIENTS = (Options::NAMES - %i[headers timeout auth retries redirects]).freeze
-    private_constant :OF_CLIENTS
+    private_constant :Derived, :OF_CLIENTS
   end
 end

@@ -168,7 +168,7 @@ class NetHTTPPoolTest < Minitest::Test
   def test_a_kill_waits_for_the_end_of_what_belongs_together
     steps = Queue.new
     thread = Thread.new do
-      NetHTTP.pool.send(:exclusively) do
+      NetHTTP.pool.instance_variable_get(:@pool).send(:locked) do
         steps << :begun
         Thread.pass until steps.closed?
         100.times { Thread.pass }
@@ -269,7 +269,7 @@ class NetHTTPPoolTest < Minitest::Test
 
   # The stack may still name one of them, which then would count in other tests.
   def give_back_the_rest
-    ObjectSpace.each_object(NetHTTP.const_get(:Checkout)) { |checkout| NetHTTP.pool.discard(checkout) }
+    ObjectSpace.each_object(NetHTTP.const_get(:Hold), &:close)
   end
 
   def forget(origin) = 10.times { http_to(origin).start }

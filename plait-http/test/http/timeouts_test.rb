@@ -35,7 +35,7 @@ class HTTPTimeoutsTest < Minitest::Test
     assert_raises(Plait::UsageError) { Timeouts.from(0) }
     ["5", [1], :never].each { |spec| assert_match(/timeout: takes/, assert_raises(Plait::UsageError) { Timeouts.from(spec) }.message) }
     [{ open: 1 }, { "read" => 1 }].each do |spec|
-      assert_match(/doesn't know (open|read); it takes connect/, assert_raises(Plait::UsageError) { Timeouts.from(spec) }.message)
+      assert_match(/doesn't know (:open|"read"); it takes/, assert_raises(Plait::UsageError) { Timeouts.from(spec) }.message)
     end
   end
 

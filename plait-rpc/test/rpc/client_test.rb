@@ -230,7 +230,7 @@ class RPCClientTest < Minitest::Test
 
   def test_what_is_wrong_is_said_at_once
     error = assert_raises(Plait::UsageError) { Plait::RPC::Client.new("localhost", 1, timout: 3) }
-    assert_match(/doesn't know timout; it takes timeout, connect_timeout/, error.message)
+    assert_match(/doesn't know :timout; it takes timeout, connect_timeout/, error.message)
     assert_raises(Plait::UsageError) { Plait::RPC::Client.new("localhost", 1, timeout: "soon") }
     assert_raises(Plait::UsageError) { Plait::RPC::Client.new("localhost", 1, order: :fifo) }
     assert_raises(Plait::UsageError) { Plait::RPC::Client.connect("gopher://x:1") }

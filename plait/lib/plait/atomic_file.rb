@@ -5,7 +5,6 @@ require_relative "values/errors"
 
 module Plait
   # Writes a file whole or not at all: into a file beside it, which then takes its name.
-  # @api private
   module AtomicFile
     HINTS = {
       Errno::ENOSPC => "the disk is full; free some space, or name a path on another disk",

@@ -85,8 +85,8 @@ class CompatInstallTest < Minitest::Test
   # --- Only where they are needed, and wanted
 
   # The Rubies that a patch is for, where not all are.
-  RUBIES = { "select" => ..."3.2", "enumerator" => ..."3.3", "fiber" => ..."3.3", "join" => ..."3.3", "priority" => ..."3.3",
-             "socket" => "3.4".. }.freeze
+  RUBIES = { "select" => ..."3.2", "enumerator" => ..."3.3", "fiber" => ..."3.3",
+             "older_thread" => ..."3.3", "socket" => "3.4".. }.freeze
 
   def test_a_ruby_loads_only_what_it_needs
     files = Dir.children(File.expand_path("../../lib/plait/mechanisms/patches", __dir__))

@@ -40,7 +40,6 @@ module Plait
 
       # The fiber's variable with its connection, before and after the block that uses it.
       KEY = :plait_active_record_connection
-      private_constant :KEY
 
       # Throws away a cut connection, and one that an interrupt has separated from its user.
       # @api private
@@ -151,11 +150,9 @@ module Plait
         end
       end
 
-      private_constant :Isolation, :Discarding, :Leasing, :Counting, :Connecting, :Transactions, :Committing
-
       # Adapters that may be loaded later.
       HOOKS = %i[active_record_mysql2adapter active_record_trilogyadapter active_record_postgresqladapter].freeze
-      private_constant :HOOKS
+      private_constant :KEY, :Isolation, :Discarding, :Leasing, :Counting, :Connecting, :Transactions, :Committing, :HOOKS
 
       # @return [void]
       def self.install

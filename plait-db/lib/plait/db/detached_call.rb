@@ -12,7 +12,6 @@ module Plait
     class DetachedCall
       # Threads at once; raising it lets more callers connect together. A later call waits for one of them to end, as fibers can.
       MOST = 64
-      private_constant :MOST
 
       # Counts the threads, and queues calls that wait for one.
       class Threads
@@ -55,7 +54,7 @@ module Plait
           end
         end
       end
-      private_constant :Threads
+      private_constant :MOST, :Threads
 
       @lock = Mutex.new
 
@@ -65,7 +64,6 @@ module Plait
         def call(discard:, &block) = new(discard: discard, &block).value
 
         # @return [Threads] of this process: a fork has none of its parent's
-        # @api private
         def threads
           @lock.synchronize do
             @threads = Threads.new if @generation != Native.fork_generation

@@ -29,7 +29,6 @@ module Plait
       # Seconds instead of no limit: nil is the driver's own default.
       YEAR = 31_536_000
       ELSEWHERE = %i[max_lifetime check_after name].freeze
-      private_constant :OPTIONS, :DEFAULTS, :BATCH, :IN_URL, :YEAR, :ELSEWHERE
 
       # @return [Mongo]
       def self.open(address, options) = new(address, options)
@@ -223,7 +222,7 @@ module Plait
 
         ::Mongo::Server::ConnectionPool.prepend(self)
       end
-      private_constant :Discarding
+      private_constant :OPTIONS, :DEFAULTS, :BATCH, :IN_URL, :YEAR, :ELSEWHERE, :Discarding
     end
   end
 end

@@ -21,7 +21,6 @@ module Plait
       HASTE = { connect_timeout: 1, read_timeout: 1 }.freeze
       # The identity of a connection: its number, its server, and its start (monotonic seconds).
       Identity = Struct.new(:id, :server, :since)
-      private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :Identity
 
       # Puts values into the text of a statement of MySQL, in the place of its question marks. trilogy has no prepared statements,
       # and fibers can't wait for mysql2's.
@@ -107,7 +106,7 @@ module Plait
         def moment(value, zone) = zone == :utc ? value.to_time.getutc : value.to_time.getlocal
         private_class_method :take, :literal, :number, :text, :other, :datetime?, :moment
       end
-      private_constant :Placeholders
+      private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :Identity, :Placeholders
 
       private
 

@@ -22,14 +22,12 @@ module Plait
       # CR_NEW_STMT_METADATA: ALTER TABLE has changed the columns of a prepared statement, which has to be prepared again.
       CHANGED = 2057
       READING = /\A\s*(?:SELECT|SHOW)\b/i
-      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING
 
       # Options of a connection; the others are options of queries.
       OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
                    enable_cleartext_plugin encoding flags get_server_public_key host hostname init_command local_infile pass
                    password port read_timeout reconnect secure_auth sock socket ssl ssl_mode sslca sslcapath sslcert sslcipher
                    sslkey sslverify user username write_timeout].freeze
-      private_constant :OPTIONS
 
       # A Mysql2::Client that one fiber or thread at a time may call. The driver checks queries only; two threads in one prepared
       # statement would corrupt its memory.
@@ -39,7 +37,6 @@ module Plait
 
         # Running a prepared statement is a call of its connection.
         module Statement
-          # @api private
           attr_accessor :plait_guard
 
           def execute(...) = plait_guard.hold { super }
@@ -47,7 +44,6 @@ module Plait
 
         prepend Guard.around(GUARDED & ::Mysql2::Client.public_instance_methods)
 
-        # @api private
         def plait_guard = @plait_guard ||= Guard.new
 
         # @return [Mysql2::Statement]
@@ -147,7 +143,7 @@ module Plait
           thread.join
         end
       end
-      private_constant :Client, :Batches
+      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING, :OPTIONS, :Client, :Batches
 
       # @return [Array<Module>]
       def self.errors = super + [::Mysql2::Error]

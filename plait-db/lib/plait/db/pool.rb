@@ -13,7 +13,6 @@ require "plait/io/native"
 require "plait/io/pool"
 require "plait/values/deadline"
 require "plait/values/errors"
-require "plait/values/uninterruptible"
 require_relative "pool/state"
 require_relative "pool/upkeep"
 

@@ -15,7 +15,6 @@ module Plait
     class Postgres < Session
       # Seconds for a server to break off a statement.
       CANCEL_TIMEOUT = 2
-      private_constant :CANCEL_TIMEOUT
 
       # A PG::Connection that one fiber or thread at a time may call: during a call, and until its results are fetched.
       class Connection < ::PG::Connection
@@ -46,7 +45,6 @@ module Plait
 
         prepend Guard.around(VARIANTS & ::PG::Connection.public_instance_methods)
 
-        # @api private
         def plait_guard = @plait_guard ||= Owned.new(self)
 
         # @return [Boolean] whether an answer is pending
@@ -84,7 +82,6 @@ module Plait
           ::PG::TextDecoder::TimestampWithoutTimeZone => [1114], ::PG::TextDecoder::TimestampWithTimeZone => [1184],
           ::PG::TextDecoder::JSON => [114, 3802]
         }.freeze
-        private_constant :KINDS
 
         class << self
           # @return [PG::TypeMapByClass] encoders of values for placeholders: bytes for a String in BINARY, JSON for a Hash, an
@@ -113,7 +110,7 @@ module Plait
 
         TEXT = ::PG::TextEncoder::String.new.freeze
         BYTES = ::PG::BinaryEncoder::Bytea.new(format: 1, oid: 17).freeze
-        private_constant :TEXT, :BYTES
+        private_constant :KINDS, :TEXT, :BYTES
 
         # Decoders by the numbers of the server's built-in types (pg_type.dat), which never change: no query is needed.
         # @return [PG::TypeMapByOid]
@@ -124,7 +121,7 @@ module Plait
           end
         end
       end
-      private_constant :Connection, :Types
+      private_constant :CANCEL_TIMEOUT, :Connection, :Types
 
       # @return [Array<Module>]
       def self.errors = super + [::PG::Error]

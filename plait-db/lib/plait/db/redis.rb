@@ -17,19 +17,17 @@ module Plait
     #   db.stream("SCAN", "MATCH", "user:*") { |key| … }              # or HSCAN, SSCAN, ZSCAN with a key
     class Redis < Session
       SCANS = %w[scan hscan sscan zscan].freeze
-      private_constant :SCANS
 
       # A RedisClient that one fiber or thread at a time may call: two would get each other's answers.
       class Client < ::RedisClient
         GUARDED = %i[call call_v call_once call_once_v blocking_call blocking_call_v pipelined multi pubsub
                      measure_round_trip_delay].freeze
-        private_constant :GUARDED
 
         # Commands with an effect on later answers of the connection.
         LASTING = %w[multi exec discard watch select subscribe psubscribe ssubscribe monitor auth hello reset quit].freeze
         # Subcommands of CLIENT with such an effect.
         OF_CLIENT = %w[reply tracking].freeze
-        private_constant :OF_CLIENT
+        private_constant :GUARDED, :OF_CLIENT
 
         # A middleware of redis-client: sees every command, also in a pipeline.
         module Noting
@@ -54,13 +52,11 @@ module Plait
 
         prepend Guard.around(GUARDED & ::RedisClient.public_instance_methods)
 
-        # @api private
         def plait_guard = @plait_guard ||= Guard.new
 
         # @return [Boolean] whether its answers differ from a new connection's
         def changed? = !@changed.nil?
 
-        # @api private
         def note(command)
           name = command.first.downcase
           if LASTING.include?(name) || (name == "client" && OF_CLIENT.include?(command[1].to_s.downcase))
@@ -70,13 +66,12 @@ module Plait
           end
         end
 
-        # @api private
         def note_new_connection = @changed = nil
 
         # It ends a WATCH.
         def note_whole_transaction = @changed == "watch" && @changed = nil
       end
-      private_constant :Client
+      private_constant :SCANS, :Client
 
       # @return [Array<Module>]
       def self.errors = super + [::RedisClient::Error, OpenSSL::SSL::SSLError]

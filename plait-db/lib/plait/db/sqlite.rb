@@ -17,7 +17,6 @@ module Plait
     class Sqlite < Session
       # Blanks and comments, without a statement.
       NOTHING = %r{\A(?:\s|;|--[^\n]*|/\*.*?\*/)*\z}m
-      private_constant :NOTHING
 
       # The guard of a connection, and the callbacks of SQLite while it computes. No exception may pass through SQLite, so an
       # interrupt (a timeout, a cancellation, a kill) is kept until SQLite returns.
@@ -150,7 +149,6 @@ module Plait
           FREE = %i[closed? done? remainder active? must_be_open! step].freeze
           private_constant :FREE
 
-          # @api private
           attr_reader :plait_guard
 
           def initialize(connection, sql)
@@ -166,7 +164,6 @@ module Plait
 
         prepend Guard.around(::SQLite3::Database.public_instance_methods(false) - FREE)
 
-        # @api private
         def plait_guard = @plait_guard ||= Pace.new
 
         # In the child of a fork the gem sqlite3 2 closes connections of the parent, with a warning. Another thread of it may
@@ -237,7 +234,7 @@ module Plait
         end
         private_class_method :other
       end
-      private_constant :Pace, :Connection, :Values
+      private_constant :NOTHING, :Pace, :Connection, :Values
 
       class << self
         # Each connection to a database in memory is a database of its own.

@@ -19,7 +19,6 @@ module Plait
                    keepalive_idle keepalive_interval max_allowed_packet multi_result multi_statement password port read_timeout
                    socket ssl ssl_ca ssl_capath ssl_cert ssl_cipher ssl_crl ssl_crlpath ssl_key ssl_mode tls_ciphersuites
                    tls_max_version tls_min_version username write_timeout].freeze
-      private_constant :OPTIONS
 
       # @return [Array<Module>]
       def self.errors = super + [::Trilogy::Error]
@@ -43,7 +42,7 @@ module Plait
         "disabled" => :SSL_DISABLED, "preferred" => :SSL_PREFERRED_NOVERIFY, "required" => :SSL_REQUIRED_NOVERIFY,
         "verify_ca" => :SSL_VERIFY_CA, "verify_identity" => :SSL_VERIFY_IDENTITY
       }.freeze
-      private_constant :SSL_MODES
+      private_constant :OPTIONS, :SSL_MODES
 
       def connect(**haste)
         about = { username: @address.user, password: @address.password, database: @address.database,

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "connections"
 require_relative "direct"

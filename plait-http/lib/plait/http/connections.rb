@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
+require "ipaddr"
 require "plait/io/connector"
 require "plait/io/native"
 require "plait/io/pool"
 require "plait/values/deadline"
 require "plait/values/uninterruptible"
-require_relative "connections/public_addresses"
 require_relative "native_wire"
 require_relative "pure_wire"
 
@@ -14,16 +14,32 @@ module Plait
     # One HTTP/1.1 connection of a client: sends a request and receives its answer, without pools, redirects and retries. An
     # exchange that ends early closes it, so that no answer ever reaches another request.
     Wire = Native.available? ? NativeWire : PureWire
-    private_constant :Wire
 
     # The connections of a client, kept for the next request to the same origin: in a pool, and for the busiest route in a
     # {Cache} before it.
     class Connections
+      # Tells addresses of the public Internet from the special ones (RFC 6890): this machine, its network, or a cloud's own
+      # network that hands out credentials.
+      module PublicAddresses
+        SPECIAL = %w[
+          0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24
+          192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+          2001::/23 2001:db8::/32 2002::/16 3fff::/20
+        ].map { |network| IPAddr.new(network) }.freeze
+        # RFC 4291 §2.4: all global unicast addresses so far. IPv6 forms of IPv4 addresses are outside of it.
+        GLOBAL = IPAddr.new("2000::/3")
+        private_constant :SPECIAL, :GLOBAL
+
+        # @param address [Addrinfo]
+        # @return [Boolean]
+        def self.call(address)
+          ip = IPAddr.new(address.ip_address[/\A[^%]*/])
+          (ip.ipv4? || GLOBAL.include?(ip)) && SPECIAL.none? { |network| network.family == ip.family && network.include?(ip) }
+        end
+      end
+
       # Makes connections: through a proxy, with TLS, with HTTP/2, as route and options say.
       class Dialer
-        NEVER = { Object => :never }.freeze
-        private_constant :NEVER
-
         def initialize(options)
           @options = options
           @lock = Mutex.new
@@ -109,7 +125,6 @@ module Plait
           HTTP2
         end
       end
-      private_constant :Dialer
 
       # Idle connections of one route, taken and put back without the pool's lock: 64 threads that pass the lock on for every
       # request cost more than their requests. The pool counts these connections as busy. A call that waits for a connection
@@ -137,7 +152,7 @@ module Plait
       NEVER = { Object => :never }.freeze
       # Requests in a row after which a route gets the cache.
       HOT = 32
-      private_constant :NEVER, :HOT
+      private_constant :PublicAddresses, :Dialer, :NEVER, :HOT
 
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
@@ -293,6 +308,6 @@ module Plait
         deadline && deadline < at ? deadline : at
       end
     end
-    private_constant :Connections
+    private_constant :Wire, :Connections
   end
 end

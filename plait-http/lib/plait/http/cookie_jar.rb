@@ -127,7 +127,6 @@ module Plait
           remove(@used.first.first) if size > @total
         end
       end
-      private_constant :Store
 
       # Netscape's file of cookies, with the prefix #HttpOnly_ that curl and browsers' tools add: a line a cookie, its fields
       # divided by tabs.
@@ -190,7 +189,7 @@ module Plait
         # @api private
         def flag(truth) = truth ? "TRUE" : "FALSE"
       end
-      private_constant :FileFormat
+      private_constant :Store, :FileFormat
 
       # Where a request goes, as far as cookies are concerned: cheaper than a {URL}.
       # @api private

@@ -164,7 +164,6 @@ module Plait
           uri.to_s
         end
       end
-      private_constant :Clients
 
       # The requests of `connection.in_parallel { … }`, sent by fibers when the block ends.
       class Parallel
@@ -188,7 +187,7 @@ module Plait
           end
         end
       end
-      private_constant :Parallel
+      private_constant :Clients, :Parallel
 
       ::Faraday::Adapter.register_middleware(plait: Adapter)
     end

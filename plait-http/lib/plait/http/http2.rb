@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/native"
-require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 require_relative "http2/connection"

@@ -3,7 +3,6 @@
 require "plait/io/native"
 require "plait/protocols/http1"
 require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "response"
 require_relative "timeouts"
 

@@ -2,6 +2,7 @@
 
 require "net/http"
 require "openssl"
+require "plait/io/tls/client"
 require_relative "net_http/pool"
 require_relative "net_http/session"
 
@@ -19,46 +20,9 @@ module Plait
     # its last answer was read to the end, the next session with the same {Key} gets it; one whose exchange was broken off
     # in any way is closed. See guides/net_http.md for other differences.
     module NetHTTP
-      # The last TLS session with each origin, so that a new connection costs one round trip less. Sessions are kept by
-      # {Key}: a peer verified with one set of TLS settings is not verified for another.
-      # @api private
-      class TLSSessions
-        LIMIT = 512
-
-        def initialize
-          @lock = Thread::Mutex.new
-          @sessions = {}
-        end
-
-        # @return [OpenSSL::SSL::Session, nil]
-        def [](key) = try { @sessions[key] }
-
-        # @return [void]
-        def []=(key, session)
-          try do
-            @sessions.delete(key)
-            @sessions.shift if @sessions.size >= LIMIT
-            @sessions[key] = session
-          end
-        end
-
-        # @return [void]
-        def clear = try { @sessions.clear }
-
-        private
-
-        # Only a round trip is lost while another thread has the lock.
-        def try
-          return unless @lock.try_lock
-
-          begin
-            yield
-          ensure
-            @lock.unlock
-          end
-        end
-      end
-      private_constant :TLSSessions
+      # Origins whose last TLS session is kept, so that a new connection costs one round trip less. Sessions are kept by {Key}: a
+      # peer verified with one set of TLS settings is not verified for another.
+      TLS_SESSIONS = 512
 
       # An OpenSSL::X509::Store does not list its contents, and open-uri and others make one for each request. It remembers its
       # changes, so that {Key} can tell that two stores trust the same.
@@ -89,7 +53,6 @@ module Plait
           end
         end
       end
-      private_constant :StoreHistory
 
       # The methods of a module put in front of a class's own, and taken away again. A module can't be taken out of a
       # class, but it can be emptied: then the class's methods are its own as before.
@@ -125,10 +88,10 @@ module Plait
 
         def hidden?(name) = @shim.private_method_defined?(name)
       end
-      private_constant :Patch
+      private_constant :TLS_SESSIONS, :StoreHistory, :Patch
 
       @pool = Pool.new
-      @tls_sessions = TLSSessions.new
+      @tls_sessions = Io::TLS::Sessions.new(TLS_SESSIONS)
       @patches = [Patch.new(Net::HTTP, Session), Patch.new(OpenSSL::X509::Store, StoreHistory),
                   Patch.new(OpenSSL::X509::Store.singleton_class, StoreHistory::Beginning)]
       @lock = Thread::Mutex.new
@@ -140,7 +103,7 @@ module Plait
         # @return [Pool]
         attr_reader :pool
         # @api private
-        # @return [TLSSessions]
+        # @return [Io::TLS::Sessions]
         attr_reader :tls_sessions
 
         # Switches it on, in the whole process.
@@ -182,7 +145,7 @@ module Plait
         # @return [void]
         def clear
           @pool.clear
-          @tls_sessions.clear
+          @tls_sessions = Io::TLS::Sessions.new(TLS_SESSIONS)
         end
 
         private

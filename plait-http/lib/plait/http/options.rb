@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/io/connector"
 require "plait/protocols/http1/rules"
 require "plait/values/errors"
 require "plait/version"
@@ -28,7 +27,6 @@ module Plait
         end
       end
     end
-    private_constant :Ractors
 
     # The options of a {Client}, checked.
     class Options
@@ -46,12 +44,7 @@ module Plait
       AGENT = "plait/#{VERSION}".freeze
 
       # @raise [UsageError]
-      def self.build(given)
-        unknown = given.keys - NAMES
-        return new(**given) if unknown.empty?
-
-        raise UsageError, "a client doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{NAMES.join(", ")}"
-      end
+      def self.build(given) = new(**UsageError.check_names(given, NAMES, "a client"))
 
       # @return [URL, nil] relative URLs are resolved against it (RFC 3986 §5)
       attr_reader :base
@@ -124,10 +117,7 @@ module Plait
       def check(name, given, known)
         raise UsageError, "#{name}: takes a Hash of #{known.join(", ")}, not #{given.inspect}" unless given.is_a?(Hash)
 
-        unknown = given.keys - known
-        return given if unknown.empty?
-
-        raise UsageError, "#{name}: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{known.join(", ")}"
+        UsageError.check_names(given, known, "#{name}:")
       end
 
       def check_number(name, value)
@@ -141,6 +131,6 @@ module Plait
         raise UsageError, "pool: #{name} must be #{words}, not #{value.inspect}"
       end
     end
-    private_constant :Options
+    private_constant :Ractors, :Options
   end
 end

@@ -74,7 +74,6 @@ module Plait
           nil
         end
       end
-      private_constant :Environment
 
       # The address of a proxy, as users write it: scheme://user:password@host:port.
       class Address
@@ -126,7 +125,7 @@ module Plait
         # @return [String] without the credentials
         def to_s = "#{@scheme}://#{@place}"
       end
-      private_constant :Address
+      private_constant :Environment, :Address
 
       # The forms that {parse} takes.
       FORMS = "http://host:port, socks5://host:port (names are resolved here) or socks5h://host:port (by the proxy), with " \

@@ -48,7 +48,6 @@ module Plait
           late(phase, @timeouts, at == @ends)
         end
       end
-      private_constant :Clock
 
       include WireComplaints
       include Clock
@@ -57,7 +56,7 @@ module Plait
 
       HTTP1 = Protocols::HTTP1
       NEVER = { Object => :never }.freeze
-      private_constant :HTTP1, :NEVER
+      private_constant :Clock, :HTTP1, :NEVER
 
       # @return [String, Io::Endpoint, nil] of the peer
       attr_reader :endpoint

@@ -32,18 +32,10 @@ module Plait
         when nil, true then new
         when false then new(limit: 0)
         when Integer then new(limit: spec)
-        when Hash then from_hash(spec)
+        when Hash then new(**UsageError.check_names(spec, KEYS, "redirects:"))
         else raise UsageError, "redirects: takes a number of hops or a Hash of #{KEYS.join(", ")}, not #{spec.inspect}"
         end
       end
-
-      def self.from_hash(spec)
-        unknown = spec.keys - KEYS
-        return new(**spec) if unknown.empty?
-
-        raise UsageError, "redirects: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{KEYS.join(", ")}"
-      end
-      private_class_method :from_hash
 
       # @return [Integer] hops; 0: a redirect is a response as any other
       attr_reader :limit

@@ -73,7 +73,6 @@ module Plait
         end
       end
     end
-    private_constant :Auth
 
     # application/x-www-form-urlencoded: queries, and the bodies of plain forms.
     module Form
@@ -133,7 +132,7 @@ module Plait
           "shall have, such as #{"#{name}[key]".inspect}"
       end
     end
-    private_constant :Form
+    private_constant :Auth, :Form
 
     # A request to a server. It is checked when it is made: one that can't be sent raises before anything is sent.
     class Request

@@ -55,7 +55,6 @@ module Plait
         raise UsageError, "#{reason.inspect} can't be a reason: it has a control byte"
       end
     end
-    private_constant :ResponseBuilding
 
     # The methods of every {Response}. Costly values, such as the fields of the head, are made on first use.
     module ResponseMethods
@@ -203,7 +202,6 @@ module Plait
         Encoding::BINARY
       end
     end
-    private_constant :ResponseMethods
 
     # Where the time of an exchange went, in seconds. The first three are nil on a connection that was there already; `dns`
     # also where there was no name to resolve, `tls` where nothing was encrypted.
@@ -219,7 +217,6 @@ module Plait
       include ResponseMethods
       extend ResponseBuilding
     end
-    private_constant :NativeResponse
 
     # The twin of NativeResponse (plait-io/ext/plait_io/wire/rb_response.c).
     class PureResponse
@@ -284,7 +281,7 @@ module Plait
       # @return [Boolean] whether there is a Set-Cookie
       def sets_cookies? = @head_bytes.match?(/^set-cookie:/i)
     end
-    private_constant :PureResponse
+    private_constant :ResponseBuilding, :ResponseMethods, :NativeResponse, :PureResponse
 
     # An answer, with the methods of {ResponseMethods}.
     Response = Native.available? ? NativeResponse : PureResponse

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/syntax"
 require "plait/protocols/http1/serializer"
 require_relative "request"
 require_relative "codings"
@@ -86,7 +85,6 @@ module Plait
         size ? fields.add("Content-Length", size.to_s) : fields
       end
     end
-    private_constant :Heads
 
     # The way to one origin, and the head of a plain GET to it, made once.
     class Route
@@ -130,7 +128,6 @@ module Plait
 
       def inspect = "#<#{self.class} #{@origin}#{" by way of #{@proxy}" if @proxy}>"
     end
-    private_constant :Route
 
     # The routes of a client, each made on first use. Only the newest are kept.
     class Routes
@@ -199,6 +196,6 @@ module Plait
         end
       end
     end
-    private_constant :Routes
+    private_constant :Heads, :Route, :Routes
   end
 end

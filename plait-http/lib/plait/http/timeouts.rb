@@ -108,10 +108,7 @@ module Plait
       # @param seconds [Hash{Symbol => Numeric, nil}] that differ from DEFAULTS
       # @raise [UsageError]
       def initialize(**seconds)
-        unknown = seconds.keys - DEFAULTS.keys
-        raise UsageError, "timeout: doesn't know #{unknown.join(", ")}; it takes #{DEFAULTS.keys.join(", ")}" if unknown.any?
-
-        DEFAULTS.merge(seconds).each do |name, value|
+        DEFAULTS.merge(UsageError.check_names(seconds, DEFAULTS.keys, "timeout:")).each do |name, value|
           instance_variable_set(:"@#{name}", value.nil? ? nil : check(name, value))
         end
         freeze

@@ -77,7 +77,6 @@ module Plait
           raise UsageError, "a body can't be sent: #{@strings.class}#each gave a #{string.class}, not a String"
         end
       end
-      private_constant :Sequence
 
       # A file, a pipe, or anything with #read, from where it stands. The length and the position of a file are
       # remembered when it is given, so that the announced bytes are sent.
@@ -167,7 +166,6 @@ module Plait
           nil
         end
       end
-      private_constant :Reader
 
       # A String: its bytes, in any encoding.
       class Text
@@ -187,7 +185,7 @@ module Plait
 
         def replayable? = true
       end
-      private_constant :Text
+      private_constant :Sequence, :Reader, :Text
 
       # Bytes of a chunk.
       CHUNK = 64 * 1024

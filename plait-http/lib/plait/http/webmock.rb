@@ -3,7 +3,6 @@
 require "webmock"
 require_relative "../http"
 require "plait/values/errors"
-require_relative "exchange"
 require_relative "response"
 require_relative "upload"
 

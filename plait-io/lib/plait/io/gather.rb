@@ -20,7 +20,6 @@ module Plait
       end
 
       # Parts in several encodings can't be joined, and bytes have none.
-      # @api private
       def join(parts)
         whole = String.new(capacity: parts.sum(&:bytesize), encoding: Encoding::BINARY)
         parts.each { |part| whole << (part.encoding == Encoding::BINARY || part.ascii_only? ? part : part.b) }

@@ -7,7 +7,6 @@ require_relative "listener/binding"
 require_relative "readiness"
 require_relative "stream"
 require_relative "native"
-require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 
@@ -70,7 +69,6 @@ module Plait
       # @param io [Socket] that listens
       # @param scheme [Symbol] :tcp or :tls, for what is no UNIX socket
       # @param file [SocketFile, nil] to remove in the end
-      # @api private
       def initialize(io, scheme: :tcp, tls: nil, backlog: nil, file: nil, http2: false, later: false)
         @io = io
         @io.nonblock = true

@@ -3,7 +3,6 @@
 require_relative "pool/checkout"
 require_relative "pool/state"
 require "plait/native"
-require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
@@ -19,7 +18,6 @@ module Plait
     #     stream.exchange { … }
     #   end
     class Pool
-      # @api private
       # The lock around the state of a pool, the wait of a checkout, and the new state of a forked process. The pool defines
       # `start_in_child`, `too_late` (an error) and `close_all`.
       module Locking
@@ -58,7 +56,8 @@ module Plait
       include Locking
 
       EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
-      private_constant :EXHAUSTED
+      COUNTED = %i[connected reused stale expired evicted timeouts].freeze
+      private_constant :EXHAUSTED, :COUNTED
 
       # @param per_key [Integer] connections for a key at most, idle and busy
       # @param max [Integer] connections at most; for a new one an idle one of another key is closed
@@ -99,7 +98,7 @@ module Plait
       end
 
       # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
-      # @param renew [Boolean] whether to make a new connection: an idle one is closed for it
+      # @param renew [Boolean, #call] whether to make a new connection, by the idle one, which is closed for it
       # @param take [#call, nil] is given the connection, before any interrupt can come. An interrupt while {checkout} returns
       #   would lose the returned connection
       # @yieldreturn [Object] a new connection
@@ -124,6 +123,12 @@ module Plait
         change { inherited?(connection) ? [] : @state.give_back(connection) }
       end
 
+      # Lets others have a busy connection if there is no room, and closes it in time as an idle one, until it is reclaimed.
+      def spare(connection) = change { @state.spare(connection) }
+
+      # @return [Boolean] false: a connection that was spared is another checkout's now, or closed
+      def reclaim(connection) = locked { @state.reclaim(connection) }
+
       # Closes a connection that can't be used again, and gives its place to the checkout that has waited longest.
       def discard(connection)
         change { !inherited?(connection) && @state.strike(connection) ? [connection] : [] }
@@ -132,6 +137,9 @@ module Plait
       # @return [Boolean] whether a busy connection had been used before it was checked out: when it turns out to be
       #   closed before any byte of an answer has come, the peer may have closed it before the request
       def reused?(connection) = locked { @state.reused?(connection) }
+
+      # Changes limits, see {#initialize}; each for connections that come after.
+      def limit(**changes) = locked { @state.limit(**changes) }
 
       # Closes connections that were idle for too long.
       def sweep = change { @state.expired }
@@ -142,9 +150,10 @@ module Plait
       # Closes idle connections, and busy ones when they come back. A waiting checkout gets a {UsageError}.
       def close = change { @state.close }
 
+      # @param counted [Array<Symbol>] names of what is counted; also cleared, discarded, waited
       # @return [Hash{Symbol => Integer}] now: idle, busy, waiting; so far: connected, reused, stale, expired, evicted,
       #   timeouts
-      def statistics = locked { @state.statistics }
+      def statistics(counted = COUNTED) = locked { @state.statistics(counted) }
 
       def inspect = "#<#{self.class} #{statistics}>"
 
@@ -154,9 +163,9 @@ module Plait
         change { @state.admit(checkout) }
         await(checkout, deadline) unless checkout.granted?
         raise UsageError, "the pool is closed" if checkout.refused?
-        return checkout.connection if checkout.connection && usable?(checkout, renew)
 
-        enter(checkout, connect)
+        nil until checkout.connection.nil? || usable?(checkout, renew)
+        checkout.connection || enter(checkout, connect)
       end
 
       # Without a mask while a connection is made: that would replace the caller's.
@@ -179,13 +188,15 @@ module Plait
         yield connect.call(&take)
       end
 
-      # A stale connection leaves its place to a new one.
+      # A stale connection is closed.
+      # @param renew see {#checkout}
       def usable?(checkout, renew)
         connection = checkout.connection
-        return true unless renew || (checkout.idle_for > @check_after && connection.stale?)
+        old = renew.respond_to?(:call) ? renew.call(connection) : renew
+        return true unless old || (checkout.idle_for > @check_after && connection.stale?)
 
         change do
-          @state.strike_stale(checkout)
+          @state.strike_stale(checkout, renew == true)
           [connection]
         end
         false

@@ -29,7 +29,6 @@ module Plait
         (select(readables, writables, seconds) || [[], []]).first(2)
       end
 
-      # @api private
       def await(ios, way, seconds)
         return ios.first.public_send(way, seconds) ? ios : [] if ios.size == 1
         return in_turn(ios, way, seconds) if scheduler && !scheduler.respond_to?(:io_select)
@@ -37,7 +36,6 @@ module Plait
         yield(seconds) || []
       end
 
-      # @api private
       def select(readables, writables, seconds)
         return IO.select(readables, writables, nil, seconds) unless scheduler
         return on_a_thread(readables, writables, seconds) unless scheduler.respond_to?(:offload_pool) # not ours
@@ -47,7 +45,6 @@ module Plait
 
       # Async's io_select (2.25 to 2.46 at least) waits on a thread as well. When the fiber's wait is broken off, it leaves
       # that thread waiting, without end where there is no time limit.
-      # @api private
       def on_a_thread(readables, writables, seconds)
         thread = Thread.new { IO.select(readables, writables, nil, seconds) }
         thread.report_on_exception = false
@@ -56,7 +53,6 @@ module Plait
         thread&.kill
       end
 
-      # @api private
       def in_turn(ios, way, seconds)
         turns = seconds ? (seconds / TURN).ceil.clamp(1, nil) : Float::INFINITY
         1.step(turns) do |turn|
@@ -66,7 +62,6 @@ module Plait
         []
       end
 
-      # @api private
       def in_slices(readables, writables, seconds)
         0.step(seconds || Float::INFINITY, TURN) do |waited|
           ready = IO.select(readables, writables, nil, 0) and return ready.first(2)
@@ -75,7 +70,6 @@ module Plait
         [[], []]
       end
 
-      # @api private
       def scheduler = Fiber.respond_to?(:current_scheduler) ? Fiber.current_scheduler : nil
     end
   end

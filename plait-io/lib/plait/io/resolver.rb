@@ -12,7 +12,6 @@ module Plait
     class Resolver
       # Raised in the block of a scheduler's timeout; it does not leave this class.
       class Expired < StandardError; end
-      private_constant :Expired
 
       # @param cache [Numeric] seconds for which an address that was found is used again; 0: never. getaddrinfo(3) does
       #   not tell how long it is valid.
@@ -91,7 +90,6 @@ module Plait
           @entries.shift if @entries.size > @size
         end
       end
-      private_constant :Cache
 
       # One getaddrinfo(3) on a thread of its own, for all calls that ask for the same at the same time: a name server that
       # doesn't answer then holds one thread a name, however often callers give up and ask again, and never more than
@@ -180,7 +178,7 @@ module Plait
           end
         end
       end
-      private_constant :Lookup
+      private_constant :Expired, :Cache, :Lookup
     end
   end
 end

@@ -3,9 +3,7 @@
 require_relative "../io/native"
 require_relative "http1/pure/parser"
 require_relative "http1/repair"
-require_relative "http1/rules"
 require_relative "http1/serializer"
-require_relative "http1/syntax"
 
 module Plait
   module Protocols
@@ -24,7 +22,6 @@ module Plait
     #   end
     module HTTP1
       # What both engines lack: how a parser begins.
-      # @api private
       module Responses
         def initialize(limits: Limits.new)
           super()

@@ -57,11 +57,10 @@ module Plait
           @batches.shift
         end
       end
-      private_constant :Mapping
 
       # Connections that an unsent call tries.
       TRIES = 3
-      private_constant :TRIES
+      private_constant :Mapping, :TRIES
 
       class << self
         # @param url [String, Io::Endpoint] "tcp://host:port", "unix:///path" or "tls://host:port"

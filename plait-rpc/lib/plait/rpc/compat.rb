@@ -166,11 +166,8 @@ module Plait
       end
 
       class AsyncResult < Delayed
-        Failure = Struct.new(:to_rpc_error)
-        private_constant :Failure
-
         def result(value, error = nil)
-          error.nil? ? super(value) : settle { |incoming| incoming.fail(Failure.new([error, value])) }
+          error.nil? ? super(value) : settle { |incoming| incoming.fail(Plait::RemoteError.new(error, value)) }
         end
 
         def error(error) = result(nil, error)

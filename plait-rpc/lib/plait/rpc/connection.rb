@@ -19,7 +19,6 @@ module Plait
       # @return [String]
       def inspect = "#<#{self.class} #{pending} pending, #{unsent} bytes unsent>"
     end
-    private_constant :NativeLine
 
     # One multiplexed connection, in both roles: our calls and their answers, the peer's requests and ours. Any number of
     # threads and fibers share it.
@@ -50,13 +49,11 @@ module Plait
           end
         end
       end
-      private_constant :Order
 
       # Bytes that may wait for a peer that doesn't read; raising it lets callers add more before they wait too.
       OUTBOX = 1024 * 1024
 
       LIMITS = Protocols::MessagePackRPC.limits
-      private_constant :LIMITS
 
       # The peer's limit is not known: it is taken for the one here, or for Plait's default if that is larger.
       # @param limits [Protocols::MessagePackRPC::Limits]
@@ -274,7 +271,7 @@ module Plait
       PLENTY = 1024
       # One for all connections, since few need followers.
       FOUNDING = Lock.new
-      private_constant :PLENTY, :FOUNDING
+      private_constant :Order, :LIMITS, :PLENTY, :FOUNDING
 
       # @return [Boolean] whether the dispatcher can take a request; always, while a call of ours waits for its answer
       # @api private
@@ -427,6 +424,6 @@ module Plait
 
       def peer = @endpoint || "the peer"
     end
-    private_constant :Connection
+    private_constant :NativeLine, :Connection
   end
 end

@@ -10,7 +10,6 @@ module Plait
     class Future
       # States in which the outcome is packed => what they become.
       PACKED = { answered: :result, refused: :error }.freeze
-      private_constant :PACKED
 
       # @param given [Numeric]
       # @return [Numeric]
@@ -233,7 +232,7 @@ module Plait
           followers.each(&:call)
         end
       end
-      private_constant :Derived
+      private_constant :PACKED, :Derived
 
       private
 

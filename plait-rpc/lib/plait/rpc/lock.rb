@@ -5,7 +5,6 @@ module Plait
     # Holds interrupts back while state moves between two places. A literal would make a Hash at each call, and Ruby looks for
     # interrupts there.
     NEVER = { Object => :never }.freeze
-    private_constant :NEVER
 
     # A lock for steps of microseconds, for threads and fibers. Its holder never waits.
     class Lock
@@ -73,6 +72,6 @@ module Plait
       # The block was left early, or not reached.
       def release = Thread.handle_interrupt(NEVER) { @mutex.unlock if @mutex.owned? }
     end
-    private_constant :Lock
+    private_constant :NEVER, :Lock
   end
 end

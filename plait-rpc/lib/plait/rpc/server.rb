@@ -9,9 +9,9 @@ require_relative "server/prefork"
 require_relative "server/shift"
 require_relative "server/switchboard"
 require_relative "../protocols/messagepack_rpc"
+require "plait/io/checked_options"
 require "plait/io/endpoint"
 require "plait/io/listener"
-require "plait/io/server_options"
 require "plait/io/stop_signal"
 require "plait/values/deadline"
 require "plait/values/errors"
@@ -68,7 +68,6 @@ module Plait
         # @return [Hash{String => Numeric}]
         def statistics = @server.statistics.transform_keys(&:name)
       end
-      private_constant :Introspection
 
       Options = Struct.new(:on, :limit, :queue, :pipeline, :connections, :outbox, :limits, :codec, :raw, :secret,
                            :idle_timeout, :message_timeout, :write_timeout, :handshake_timeout, :workers, keyword_init: true)
@@ -76,7 +75,7 @@ module Plait
       # See {Server#initialize}.
       # @api private
       class Options
-        include Io::ServerOptions
+        include Io::CheckedOptions
 
         # In messages.
         OWNER = "an RPC server"
@@ -126,7 +125,7 @@ module Plait
         end
       end
 
-      private_constant :Options
+      private_constant :Introspection, :Options
 
       # Seconds that running methods have when the server ends; raising it delays the end.
       DRAIN = 10

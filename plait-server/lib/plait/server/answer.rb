@@ -22,7 +22,6 @@ module Plait
         end
       end
 
-      # @api private
       def lines(text)
         lines = text.split("\n").reject(&:empty?)
         lines << text if text.empty?

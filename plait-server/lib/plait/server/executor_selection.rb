@@ -18,7 +18,6 @@ module Plait
       # @param options [Hash] there are none
       # @param condition [Proc, nil]
       # @raise [UsageError]
-      # @api private
       def initialize(mechanism, options, condition)
         raise UsageError, GONE if mechanism == :processes
         raise UsageError, "requests move to :threads, not to #{mechanism.inspect}" unless mechanism == :threads

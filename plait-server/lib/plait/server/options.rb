@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
-require "plait/io/server_options"
+require "plait/io/checked_options"
 require "plait/io/workers/plan"
 require "plait/protocols/http1"
 require "plait/values/errors"
@@ -15,7 +15,7 @@ module Plait
 
     # See {Server#initialize}.
     class Options
-      include Io::ServerOptions
+      include Io::CheckedOptions
 
       # In messages.
       OWNER = "a server"
@@ -28,7 +28,6 @@ module Plait
       LIMITS = { threads: 16, fibers: 4096, hybrid: 4096 }.freeze
 
       # @raise [UsageError]
-      # @api private
       def complete
         check
         self.limit ||= LIMITS.fetch(on)

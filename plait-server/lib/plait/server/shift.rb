@@ -14,7 +14,6 @@ require_relative "standstill"
 require "plait/io/listener"
 require "plait/mechanisms/thread_guard"
 require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   class Server

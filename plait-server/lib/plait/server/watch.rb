@@ -182,12 +182,10 @@ module Plait
           env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env)
         end
 
-        # @api private
         def action(parameters)
           "#{parameters[:controller]}##{parameters[:action]}" if parameters && parameters[:controller]
         end
 
-        # @api private
         def beginning(env)
           path = env["PATH_INFO"].to_s
           "#{env["REQUEST_METHOD"]} #{path[0, path.index("/", 1) || path.size]}"

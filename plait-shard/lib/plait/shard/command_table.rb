@@ -72,7 +72,6 @@ module Plait
 
     # Asks each master once for its version, for clients, and for its commands: the data plane's table lacks commands of modules
     # and of newer servers.
-    # @api private
     class NodeSurvey
       # Seconds that a start waits for answers, so that the first clients find all commands.
       PATIENCE = 0.25

@@ -8,7 +8,6 @@ require_relative "node"
 module Plait
   module Shard
     # An address, and the sockets there on which the threads of a {Proxy} listen.
-    # @api private
     class Door
       BACKLOG = 1024
       SCHEME = "tls://"

@@ -11,7 +11,6 @@ module Plait
     # admits this token. A reshard changes the record, and then ends all connections with another token in their names. A
     # connection that asked before the change is in the list of names; one that asks later is refused. So a proxy that was
     # asleep can't write to a former place, and no command costs more. See guides/decisions/0012.
-    # @api private
     module Fence
       DATABASE = 1
       RECORD = "plait:shard"

@@ -5,7 +5,6 @@ require "openssl"
 require "socket"
 require_relative "door"
 require_relative "fence"
-require_relative "node_connection"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"
@@ -15,7 +14,6 @@ require "plait/values/errors"
 module Plait
   module Shard
     # A started data plane, and the threads that keep its topology current.
-    # @api private
     class Launch
       # @return [NativeShard::Plane]
       attr_reader :plane
@@ -75,7 +73,6 @@ module Plait
 
     # Keeps the data plane's topology current: reads it periodically, and after a node's refusal or a Sentinel's announcement of
     # a failover.
-    # @api private
     class TopologyWatch
       # Seconds between two reads; seconds between two reads after an event; seconds for which the latter holds.
       PERIOD = 10
@@ -152,7 +149,6 @@ module Plait
     end
 
     # Subscribes to a Sentinel's announcements of new masters.
-    # @api private
     class SwitchWatch
       CHANNEL = "+switch-master"
       # Seconds until Sentinels are tried again, when none is reachable.
@@ -188,10 +184,8 @@ module Plait
         end
       end
     end
-    private_constant :SwitchWatch
 
     # Checks whether nodes answer.
-    # @api private
     module Health
       PING = "*1\r\n$4\r\nPING\r\n"
       FAILURES = [SystemCallError, SocketError, IOError, ConnectionError, TimeoutError, OpenSSL::SSL::SSLError].freeze
@@ -214,6 +208,6 @@ module Plait
         socket&.close
       end
     end
-    private_constant :Launch, :TopologyWatch, :Health
+    private_constant :SwitchWatch, :Launch, :TopologyWatch, :Health
   end
 end

@@ -5,13 +5,11 @@ require "securerandom"
 require "socket"
 require "plait/values/errors"
 require_relative "fence"
-require_relative "node_connection"
 
 module Plait
   module Shard
     # Renews a proxy's entry at the nodes, by which a reshard finds the proxies that are alive. It also reads the records of the
     # placement there: it restores a record that a node has lost, and lets the proxy follow where its own file agrees.
-    # @api private
     class Lease
       # Seconds between two renewals, and seconds that one counts.
       PERIOD = 2

@@ -10,7 +10,6 @@ require "plait/values/errors"
 module Plait
   module Shard
     # The figures of a {Proxy}, in Prometheus' format and as JSON for `plait shard status`.
-    # @api private
     class Metrics
       TOTALS = {
         accepted: "Accepted connections of clients.", commands: "Commands of clients.",
@@ -86,7 +85,6 @@ module Plait
 
     # Serves figures over HTTP: /metrics for Prometheus, /status as JSON. One request a connection, for a few callers every
     # few seconds.
-    # @api private
     class MetricsEndpoint
       HEAD_BYTES = 8192
       # Requests at once; later ones wait in the backlog.

@@ -13,7 +13,6 @@ require "plait/values/errors"
 module Plait
   module Shard
     # A connection of the control plane to one node.
-    # @api private
     class NodeConnection
       CHUNK = 1 << 18
       # Seconds of a node's silence until an error; a DUMP of the largest value takes a part of that.
@@ -118,7 +117,6 @@ module Plait
     end
 
     # The control plane's access to nodes: encryption, user and password.
-    # @api private
     class NodeAccess
       # @return [Numeric] seconds
       attr_reader :timeout
@@ -166,7 +164,6 @@ module Plait
 
     # TLS of a {Proxy}: with its clients, where `listen:` begins with tls://, and with its nodes. The data plane uses libssl, the
     # control plane {Io::TLS}.
-    # @api private
     class Encryption
       OPTIONS = { cert: nil, key: nil, client_ca: nil, node_tls: false, node_ca: nil, node_cert: nil, node_key: nil,
                   node_name: nil }.freeze

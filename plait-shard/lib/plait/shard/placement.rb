@@ -153,7 +153,6 @@ module Plait
         def single(number) = [number].pack("f").unpack1("f")
         private_class_method :digests, :single
       end
-      private_constant :Tables
 
       # The part of a key that is hashed; twin of placement.c.
       module Tags
@@ -185,7 +184,7 @@ module Plait
         end
         private_class_method :behind, :between
       end
-      private_constant :Tags
+      private_constant :Tables, :Tags
     end
   end
 end

@@ -12,7 +12,6 @@ module Plait
   module Shard
     # The data plane of a {Proxy}, and earlier planes that still have clients. A plane follows another on the same listening
     # sockets, in whose queue new connections wait.
-    # @api private
     class Planes
       # Seconds for pending answers to clients, where the caller gives none.
       DRAIN = 10
@@ -144,7 +143,6 @@ module Plait
     end
 
     # The figures of all data planes of a proxy, running and ended ones. No total ever falls.
-    # @api private
     class Totals
       # Slow commands of ended planes to keep.
       SLOW = 128

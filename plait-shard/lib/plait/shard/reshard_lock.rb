@@ -13,7 +13,6 @@ module Plait
     # The right of one reshard to move keys, recorded on all of its nodes: moving, then closed (no proxy is admitted), then
     # settled. The first node that is settled for the new placement decides that this placement counts. If a reshard ends before
     # that, the old placement counts. All of it is on the nodes, so another proxy can continue after a kill.
-    # @api private
     class ReshardLock
       # Milliseconds for replicas of a node to receive a record.
       PATIENCE = 5000
@@ -231,7 +230,6 @@ module Plait
     end
 
     # Decides whether a reshard may begin, from the records of earlier reshards and of other proxies on its nodes.
-    # @api private
     class Judgement
       # @return [Integer] the epoch of the last settled reshard; 0: there is none
       attr_reader :base
@@ -321,7 +319,6 @@ module Plait
         raise UsageError, "a reshard was broken off: #{record.text}. resume: true (--resume) goes on with it"
       end
     end
-    private_constant :Judgement
-    private_constant :ReshardLock
+    private_constant :Judgement, :ReshardLock
   end
 end

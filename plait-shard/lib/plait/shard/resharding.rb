@@ -7,7 +7,6 @@ module Plait
     # Copies the keys whose place changes, while clients use the old places. A key is copied as a whole (DUMP and RESTORE, which
     # checks it) with its time to live. A key that changes later is copied again: nodes announce changes. After the last write of
     # a client, {#finish} copies the rest, and both places have the same values.
-    # @api private
     class Resharding
       BATCH = 200
       # Changes in a round that are few enough for {#finish}, and rounds at most, where clients write faster than keys are copied.
@@ -211,7 +210,6 @@ module Plait
     end
 
     # Reads which keys of a node change, from its keyspace notifications, while it is open.
-    # @api private
     class ChangeWatch
       SETTING = "notify-keyspace-events"
       # All events, on channels by event.

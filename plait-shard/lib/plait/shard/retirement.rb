@@ -5,7 +5,6 @@ require "plait/values/deadline"
 module Plait
   module Shard
     # Data planes that no longer listen, until their last clients are gone.
-    # @api private
     class Retirement
       PERIOD = 0.02
       # Planes whose clients may stay without a limit; raising it keeps more threads alive.

@@ -4,7 +4,6 @@ require "yaml"
 require_relative "node_connection"
 require_relative "native"
 require_relative "topology"
-require_relative "placement"
 require_relative "sources/cluster"
 require_relative "sources/sentinels"
 require "plait/values/errors"
@@ -27,7 +26,6 @@ module Plait
     #     sentinels: [10.0.0.1:26379]
     #     masters: [first, second]
     #     reads: replicas
-    # @api private
     class Settings
       # Options except the options of the placement.
       DEFAULTS = {

@@ -7,7 +7,6 @@ require "plait/values/errors"
 module Plait
   module Shard
     # The roles of nodes at one time: masters with the places of keys among them, replicas of each, and other known nodes.
-    # @api private
     class Topology
       # @return [Placement] of the masters
       attr_reader :placement
@@ -47,7 +46,6 @@ module Plait
     end
 
     # Where a {Topology} comes from.
-    # @api private
     module Sources
       # The nodes of the settings, which never change.
       class Fixed
@@ -80,7 +78,6 @@ module Plait
 
     # The data plane's number of each node. A number is never given to another node, so a request under way stays unambiguous.
     # The data plane has its topology in these numbers.
-    # @api private
     class NodeNumbers
       # Places for later nodes, where the topology may change.
       LEAST_ROOM = 256

@@ -9,14 +9,13 @@ module Plait
     module Arguments
       # Float() would take 1e999 for infinity, with a warning of its own.
       NUMBER = /\A[-+]?(\d{1,15}(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\z/i
-      private_constant :NUMBER
 
       # The largest number an option takes; raising it allows runs that take days.
       MOST = 10_000_000
 
       JOBS_ONLY = "sidekiq runs jobs, which have a name by which other machines find them, and here blocks are run. To measure " \
                   "a job of yours: plait compare FILE.rb --on sequence,sidekiq, with body(&Plait.job(ThatClass)) in the file"
-      private_constant :JOBS_ONLY
+      private_constant :NUMBER, :JOBS_ONLY
 
       module_function
 

@@ -3,7 +3,6 @@
 require "timeout"
 require_relative "../native"
 require_relative "../values/errors"
-require_relative "../values/outcome"
 require_relative "../values/uninterruptible"
 require_relative "attempt"
 require_relative "failure"
@@ -18,7 +17,6 @@ module Plait
     # Raised in a source; not to be confused with other time limits.
     class SourceOverdue < Mechanisms::Interruption; end
     OVERDUE = "the deadline passed while the source was asked for its next item"
-    private_constant :SourceOverdue, :OVERDUE
 
     def initialize(mechanism, items, options, body)
       @mechanism = mechanism
@@ -207,7 +205,7 @@ module Plait
       def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
     end
 
-    private_constant :Finalizer
+    private_constant :SourceOverdue, :OVERDUE, :Finalizer
   end
   private_constant :Coordinator
 end

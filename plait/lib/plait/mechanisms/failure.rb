@@ -10,12 +10,11 @@ module Plait
     # Ruby's did_you_mean and error_highlight look for the text without their additions by passing over every `to_s` whose
     # module has this constant; without it they would call the one here, which calls theirs, without end.
     SKIP_TO_S_FOR_SUPER_LOOKUP = true
-    private_constant :SKIP_TO_S_FOR_SUPER_LOOKUP
 
     # Characters of an item in a message, and characters that are read for it.
     LONGEST = 80
     SEEN = 4096
-    private_constant :LONGEST, :SEEN
+    private_constant :SKIP_TO_S_FOR_SUPER_LOOKUP, :LONGEST, :SEEN
 
     # @return [Object] the item whose block raised
     attr_reader :item

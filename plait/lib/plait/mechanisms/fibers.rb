@@ -7,7 +7,6 @@ require_relative "fibers/pool"
 require_relative "fibers/host"
 require_relative "fibers/task_scope"
 require_relative "scheduler"
-require_relative "../values/errors"
 
 module Plait
   module Mechanisms

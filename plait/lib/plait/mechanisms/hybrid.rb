@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "fibers"
-require_relative "offload"
 require_relative "scheduler"
 
 module Plait

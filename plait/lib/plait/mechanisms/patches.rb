@@ -9,8 +9,7 @@ require_relative "patches/thread_patches"
 require_relative "patches/select_patches" if RUBY_VERSION < "3.2"
 require_relative "patches/enumerator_patches" if RUBY_VERSION < "3.3"
 require_relative "patches/fiber_patches" if RUBY_VERSION < "3.3"
-require_relative "patches/join_patches" if RUBY_VERSION < "3.3"
-require_relative "patches/priority_patches" if RUBY_VERSION < "3.3"
+require_relative "patches/older_thread_patches" if RUBY_VERSION < "3.3"
 require_relative "patches/socket_patches" if RUBY_VERSION >= "3.4"
 
 module Plait
@@ -20,7 +19,6 @@ module Plait
   module Patches
     ALL = constants.grep(/Patches\z/).sort.map { |name| const_get(name) }.freeze
     LOCK = Thread::Mutex.new
-    private_constant :LOCK
 
     @declined = ENV["PLAIT_PATCH"] == "0"
 
@@ -77,7 +75,6 @@ module Plait
 
     TOO_LATE = "patch: false comes too late: an earlier loop of Plait (a Plait::Scheduler, a map on: :fibers) has patched " \
                "this process; make this scheduler first, or set PLAIT_PATCH=0 in the environment"
-    private_constant :TOO_LATE
 
     # Which fiber is the one that its thread began with.
     module Root
@@ -111,7 +108,7 @@ module Plait
         end
       end
     end
-    private_constant :Root
+    private_constant :LOCK, :TOO_LATE, :Root
   end
   private_constant :Patches
 end

@@ -5,7 +5,6 @@ require_relative "../values/errors"
 module Plait
   module Mechanisms
     # Takes values and exceptions through Marshal, between processes, ractors and machines.
-    # @api private
     module Portable
       # @return [Object, nil] the block's value; nil where it fails
       def self.try

@@ -16,7 +16,6 @@ require_relative "scheduler/thread_hooks"
 require_relative "scheduler/waiting"
 require_relative "scheduler/watchdog"
 require_relative "../values/deadline"
-require_relative "../values/errors"
 
 module Plait
   # An event loop for one thread, behind Ruby's Fiber::Scheduler interface: `Fiber.set_scheduler(Plait::Scheduler.new)`
@@ -40,7 +39,6 @@ module Plait
     START_SLICES = 3
 
     LOADING = Mutex.new
-    private_constant :LOADING
 
     # Seconds that one poll may last: selectors take no time that is much longer (milliseconds in an int).
     LONGEST_POLL = 3_600
@@ -267,6 +265,6 @@ module Plait
       end
     end
 
-    private_constant :Inbox
+    private_constant :LOADING, :Inbox
   end
 end

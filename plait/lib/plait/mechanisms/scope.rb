@@ -17,11 +17,10 @@ module Plait
   class Scope
     ENDED = "the thread of this task ended before the task: its block ended it (Thread.exit, Thread#kill); `next` returns " \
             "early from a block"
-    private_constant :ENDED
 
     # Ends a task that asks for more after another has failed.
     class Aborted < Mechanisms::Interruption; end
-    private_constant :Aborted
+    private_constant :ENDED, :Aborted
 
     # @param options [Mechanisms::Options]
     # @yieldparam scope [Scope]

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
-require_relative "../values/outcome"
 require_relative "mechanism"
 require_relative "scope/threaded"
 require_relative "worker_thread"

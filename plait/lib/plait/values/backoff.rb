@@ -18,18 +18,9 @@ module Plait
         when self then spec
         when nil, false then new(count: 0)
         when Integer then new(count: spec)
-        when Hash then from_hash(spec)
+        when Hash then new(**UsageError.check_names(spec, self::KEYS, "retries:"))
         else raise UsageError, "retries: takes a count or a Hash of #{self::KEYS.join(", ")}, not #{spec.inspect}"
         end
-      end
-
-      private
-
-      def from_hash(spec)
-        unknown = spec.keys - self::KEYS
-        return new(**spec) if unknown.empty?
-
-        raise UsageError, "retries: doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{self::KEYS.join(", ")}"
       end
     end
 

@@ -52,7 +52,20 @@
 module Plait
   class Error < StandardError; end
 
-  class UsageError < Error; end
+  class UsageError < Error
+    # @param given [Hash{Symbol => Object}] options
+    # @param names [Array<Symbol>] that are taken
+    # @param subject [String] that takes them, for the message
+    # @return [Hash] given
+    # @raise [UsageError]
+    # @api private
+    def self.check_names(given, names, subject)
+      unknown = given.keys - names
+      return given if unknown.empty?
+
+      raise self, "#{subject} doesn't know #{unknown.map(&:inspect).join(", ")}; it takes #{names.join(", ")}"
+    end
+  end
 
   class UnknownMechanism < UsageError; end
 
@@ -106,7 +119,6 @@ module Plait
 
     def unsent? = true
   end
-  private_constant :Unsent
 
   # No connection in time.
   class ConnectTimeout < TimeoutError
@@ -178,12 +190,11 @@ module Plait
   end
 
   # Of an exception that ends a block from outside, and becomes an error of the thread that waits for the block.
-  # @api private
   module Replaceable
     # @return [Error, nil] that error, where the block knows better: a COMMIT that was cut may be done
     attr_accessor :instead
   end
-  private_constant :Replaceable
+  private_constant :Unsent, :Replaceable
 
   # The operation is done, or may be done: a repetition could do it twice.
   class Unrepeatable < Error

@@ -2,7 +2,6 @@
 
 module Plait
   # Numbers as people read them. An unknown number is a dash.
-  # @api private
   module Quantity
     UNKNOWN = "–"
     SECONDS = [[1, "s", 1], [1e-3, "ms", 1e3], [1e-6, "µs", 1e6], [0, "ns", 1e9]].freeze

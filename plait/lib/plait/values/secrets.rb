@@ -2,7 +2,6 @@
 
 module Plait
   # Passwords are not for messages and logs.
-  # @api private
   module Secrets
     # A user and a password of a URL. The second form has a byte that ends the authority: it should be percent-encoded.
     USERINFO = %r{//(?:[^/?\#]*|[^/?\#@:\[]+:(?!\d*(?:[/?\#]|\z))[^@]{0,1024})@}

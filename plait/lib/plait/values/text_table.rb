@@ -3,7 +3,6 @@
 module Plait
   # A table as lines of text: columns aligned by their width on the screen. Where the terminal is too narrow, prose
   # in the last column is wrapped, then the least important columns are left out, then the labels are shortened.
-  # @api private
   class TextTable
     GAP = 2
     INDENT = 2

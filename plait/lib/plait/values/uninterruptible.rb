@@ -2,7 +2,6 @@
 
 module Plait
   # Blocks that run to their end: no other thread raises into them, and no kill ends them.
-  # @api private
   module Uninterruptible
     # A constant: a literal makes a Hash at each call, and Ruby looks for interrupts there.
     NEVER = { Object => :never }.freeze

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
@@ -10,7 +9,6 @@ module Plait
   class Pool
     # `Timeout.timeout` without a class raises a StandardError where the one of Ruby 3.1 limits a fiber, and so does Async.
     OUTSIDE = %w[Timeout::Error Async::TimeoutError].freeze
-    private_constant :OUTSIDE
 
     # The options of a pool, checked.
     Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :linger,
@@ -215,6 +213,6 @@ module Plait
 
       def lifetime = @options.max_lifetime ? @options.max_lifetime * rand(0.9..1.0) : Float::INFINITY
     end
-    private_constant :Options, :Statistics, :Upkeep
+    private_constant :OUTSIDE, :Options, :Statistics, :Upkeep
   end
 end

@@ -4,7 +4,6 @@ require_relative "../../http"
 require "plait/atomic_file"
 require "plait/values/deadline"
 require "plait/values/errors"
-require "plait/values/outcome"
 require "plait/cli/command"
 require "plait/cli/exit_status"
 require_relative "book"
@@ -19,7 +18,6 @@ module Plait
     class Fetch < Command
       # Seconds between two looks for Ctrl-C, and whether the run is to stop.
       TICK = 0.05
-      private_constant :TICK
 
       # The jobs of a run, as the source of a fan-out: read from the input line by line, no faster than the rate.
       class Jobs
@@ -81,7 +79,7 @@ module Plait
           @rate.take(Deadline.now)
         end
       end
-      private_constant :Jobs
+      private_constant :TICK, :Jobs
 
       # One run of the command: a fan-out from the input to the output.
       #

@@ -101,7 +101,6 @@ module Plait
           raise Fault, "there are bytes behind its end" unless MAGIC.start_with?(bytes.byteslice(0, 2).b)
         end
       end
-      private_constant :Gzip
 
       # RFC 9110 §8.4.1.2: the zlib format (RFC 1950). Some servers send its contents without the wrapper (RFC 1951); the
       # first two bytes tell which it is.
@@ -147,11 +146,10 @@ module Plait
 
         def deflate_method?(byte) = byte & 0x0f == 8 && byte >> 4 <= 7
       end
-      private_constant :Deflate
 
       # An inflating step found broken bytes. The decoder turns this error into one that says where.
       class Fault < StandardError; end
-      private_constant :Fault
+      private_constant :Gzip, :Deflate, :Fault
 
       # One stream of Zlib's, in a wrapper or without.
       class Inflater

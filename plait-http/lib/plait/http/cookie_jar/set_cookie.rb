@@ -58,7 +58,6 @@ module Plait
           end
         end
       end
-      private_constant :Date
 
       # One cookie as it is kept (RFC 6265 §5.3).
       # @!attribute name [String]
@@ -89,7 +88,6 @@ module Plait
 
         def inspect = "#<#{self.class} #{name}=… for #{domain}#{path}>"
       end
-      private_constant :Cookie
 
       # Hosts and domains as RFC 6265 compares them, in lower case, and paths.
       module Matching
@@ -113,7 +111,6 @@ module Plait
           asked == path || (asked.start_with?(path) && (path.end_with?("/") || asked[path.size] == "/"))
         end
       end
-      private_constant :Matching
 
       # The value of one Set-Cookie, read as servers write it (RFC 6265 §5.2), without its unknown and malformed parts.
       class SetCookie
@@ -212,7 +209,7 @@ module Plait
           end
         end
       end
-      private_constant :SetCookie
+      private_constant :Date, :Cookie, :Matching, :SetCookie
     end
   end
 end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/syntax"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "../response"

@@ -19,7 +19,6 @@ module Plait
       # The frames, the compression of headers and the states of streams (the gem http-2). It is asked for
       # on first use only.
       Engine = ::HTTP2
-      private_constant :Engine
 
       # One that takes no head for whose numbers a peer could have it compute without an end; should a later gem keep its
       # decompressor elsewhere, it is as the gem has it.
@@ -29,7 +28,7 @@ module Plait
           @decompressor = Protocols::HPACK::Decompressor.new(local_settings)
         end
       end
-      private_constant :Client
+      private_constant :Engine, :Client
     end
   end
 end

@@ -17,7 +17,6 @@ module Plait
           stream_error(:protocol_error, msg: "trailers that do not end the stream") unless end_stream?(frame)
         end
       end
-      private_constant :AnnouncedTrailers
 
       # Keeps the window of one of the gem's connections right: the gem adds to it what a peer grants to a stream that has
       # ended meanwhile, which it may (RFC 9113 §5.1), so that more would be sent than may be. Should a later gem not ask for
@@ -29,7 +28,6 @@ module Plait
           super if frame[:stream].zero?
         end
       end
-      private_constant :OwnWindow
 
       # Lets the window of one of the gem's streams close while its body is not taken: the gem would open it again at once, and
       # a body that is taken slowly would fill the memory. Should a later gem not ask for this, it only does that.
@@ -40,7 +38,6 @@ module Plait
           error(:flow_control_error) if local_window.negative?
         end
       end
-      private_constant :HeldWindow
 
       # Looks at the heads of frames (RFC 9113 §4.1) before the gem does, which waits for all of a frame before it finds that
       # it is too large: of a peer that speaks something else it would wait for megabytes. A peer that only keeps us busy (RFC
@@ -112,7 +109,7 @@ module Plait
           RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :http2_frame, section: "RFC 9113 #{section}")
         end
       end
-      private_constant :FrameGuard
+      private_constant :AnnouncedTrailers, :OwnWindow, :HeldWindow, :FrameGuard
 
       # A client's side of one connection: bytes in, changes of {Call}s and bytes out. It does no IO and has no lock.
       class Session

@@ -8,21 +8,22 @@ require "plait/values/deadline"
 module Plait
   module HTTP
     module NetHTTP
-      # The @socket of a Net::HTTP: the connection of a {Checkout}, with the timeouts and the read buffer of this
+      # The @socket of a Net::HTTP: the connection of a {Hold}, with the timeouts and the read buffer of this
       # session. It knows how far the exchange has come, and so whether the connection may have another.
       class PooledSocket < Net::BufferedIO
-        attr_reader :checkout
-
-        # @param checkout [Checkout] with a connection
+        # @param hold [Hold] with a connection
+        # @param strict [Boolean] see {Settings}
         # @param timeouts [Hash] as Net::BufferedIO takes them
-        def initialize(checkout, pool, **timeouts)
-          super(checkout.connection.io, **timeouts)
-          @checkout = checkout
-          @pool = pool
-          @connection = checkout.connection
+        def initialize(hold, strict:, **timeouts)
+          super(hold.connection.io, **timeouts)
+          @hold = hold
+          @connection = hold.connection
           @reused = @connection.used?
-          @strict = pool.settings.strict
+          @strict = strict
         end
+
+        # @return [Array] see {Key.of}
+        def key = @hold.key
 
         # @return [Boolean] whether requests before this one have been answered on the connection
         def reused? = @reused
@@ -38,7 +39,7 @@ module Plait
 
         # Begins an exchange.
         def begin_exchange(patience)
-          return unless @pool.wake(@checkout)
+          return unless @hold.wake
 
           close if @connection.used? && (unfit? || @connection.idle_longer_than?(patience) || @connection.stale?)
           @reused = @connection.used?
@@ -55,15 +56,15 @@ module Plait
 
           @bound ||= bound
           @complete = !@bound
-          @pool.rest(@checkout) if @complete
+          @hold.rest if @complete
         end
 
-        def release = @complete && !unfit? ? @pool.release(@checkout) : close
+        def release = @complete && !unfit? ? @hold.release : close
 
-        def closed? = !@checkout.valid? || super
+        def closed? = !@hold.wake || super
 
         def close
-          @pool.discard(@checkout)
+          @hold.close
           nil
         end
 
@@ -102,11 +103,10 @@ module Plait
         def unfit? = @unfit || @rbuf.bytesize > (@rbuf_offset || 0)
 
         def peer
-          _, address, port = @checkout.key
+          _, address, port = key
           "#{address}:#{port}"
         end
       end
-      private_constant :PooledSocket
 
       # An open connection to an origin, in use or idle.
       class Connection
@@ -165,17 +165,17 @@ module Plait
           nil
         end
 
-        private
-
         # The descriptor alone: TLS would say goodbye on the connection, which is the parent's.
         def abandon = io.to_io.close
+
+        private
 
         # Below TLS there may be records that are no data, such as new session tickets.
         def read_decrypted = io.read_nonblock(1, exception: false)
 
         def tls_errors = io.respond_to?(:ssl_version) ? [OpenSSL::SSL::SSLError] : []
       end
-      private_constant :Connection
+      private_constant :PooledSocket, :Connection
     end
   end
 end

@@ -1,199 +1,99 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "timeout"
+require "plait/io/checked_options"
+require "plait/io/pool"
 require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
-require_relative "pool_state"
 
 module Plait
   module HTTP
     module NetHTTP
-      # Something that one thread or fiber waits for, with a time limit, and that is given at most once, from anywhere.
-      #
-      # Not Timeout.timeout on a thread: it has a Mutex that all threads share, and when a thread is killed while it waits
-      # for a Mutex, the wake-up that was meant for it is lost, and others sleep on (Ruby 3.1 to 3.3 at least).
-      module Notice
-        # @return [Queued, Signalled]
-        def self.create = scheduler? || TIMED ? Queued.new : Signalled.new
-
-        def self.scheduler? = Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
-
-        # Queue#pop(timeout:) came with Ruby 3.2.
-        TIMED = RUBY_VERSION >= "3.2"
-
-        # For a fiber, which waits in its scheduler, and wherever a queue knows time limits.
-        class Queued
-          class Late < StandardError; end
-
-          def initialize = @queue = Thread::Queue.new
-
-          def give = @queue << true
-
-          # @return [Boolean, nil] nil when the time is over
-          def await(seconds)
-            return @queue.pop(timeout: seconds) if TIMED
-
-            Timeout.timeout(seconds, Late) { @queue.pop } # the scheduler's timeout_after
-          rescue Late
-            nil
-          end
-        end
-
-        # For a thread of Ruby 3.1. Only the waiter ever waits for this mutex.
-        class Signalled
-          def initialize
-            @lock = Thread::Mutex.new
-            @changed = Thread::ConditionVariable.new
-            @given = false
-          end
-
-          # Where a fiber gives it, it must not wait in its scheduler.
-          def give
-            Thread.pass until @lock.try_lock
-            @given = true
-            @changed.signal
-          ensure
-            @lock.unlock if @lock.owned?
-          end
-
-          def await(seconds)
-            give_up = seconds && (Deadline.now + seconds)
-            @lock.synchronize do
-              until @given
-                left = give_up && (give_up - Deadline.now)
-                break if left && left <= 0
-
-                @changed.wait(@lock, left)
-              end
-            end
-            @given || nil
-          end
-        end
-      end
-      private_constant :Notice
-
-      # One Net::HTTP's right to one connection. The {Pool} alone changes its state, under its lock:
-      #
-      #   :new -> :waiting -> :held <-> :resting -> :over
-      #
-      # Held without a {#connection}, it is the right to open one. Resting, its session has had its answer and not sent
-      # the next request: the connection may be taken away for a session that waits, or when it has been idle too long;
-      # Net::HTTP connects again.
-      class Checkout
-        # The finalizer of a session that was forgotten without `finish`. It may run anywhere, also while
-        # the pool's lock is held, and so does nothing but note it.
-        class Lost
-          def initialize(lost, key)
-            @lost = lost
-            @key = key
-          end
-
-          def call(_id) = @lost << @key
-        end
-
+      # One session's connection, from one {Session#connect} to the next. Between two exchanges a session that waits may take it
+      # away; Net::HTTP connects again.
+      class Hold
         # @return [Array] see {Key.of}
         attr_reader :key
-        # @return [Numeric] seconds a connection may have been idle to be taken; below 0 only a new one will do
-        attr_reader :patience
-        attr_accessor :connection, :state
-        # @return [Integer] its place in the queue
-        attr_accessor :ticket
 
-        def initialize(key, patience)
+        def initialize(pool, key)
+          @pool = pool
           @key = key
-          @patience = patience
-          @state = :new
-          @generation = Native.fork_generation
+          @held = [] # apart, for the finalizer of a session that was forgotten without `finish`
         end
 
-        # @return [Boolean] whether a fork got it from its parent
-        def foreign? = @generation != Native.fork_generation
+        # @return [Connection, nil]
+        def connection = @held.first
 
-        # @return [Boolean] whether it stands for a connection, or for the right to open one
-        def valid? = (@state == :held || @state == :resting) && !foreign?
-
-        def held? = @state == :held
-
-        # Puts it into the queue.
-        def queue(ticket)
-          @ticket = ticket
-          @granted = Notice.create
-          @state = :waiting
+        # @see Pool#checkout
+        def take(timeout, renew, &connect)
+          ObjectSpace.define_finalizer(self, @pool.forget(@held))
+          @pool.checkout(key, timeout, renew, ->(connection) { @held << connection }, &connect)
         end
 
-        # Ends its wait.
-        def grant(connection, lost)
-          @connection = connection
-          @state = :held
-          ObjectSpace.define_finalizer(self, Lost.new(lost, key))
-          @granted.give
+        # Between two exchanges others may have the connection.
+        def rest = Uninterruptible.run { @pool.spare(@resting = @held.shift) }
+
+        # Takes the connection back, if it rested.
+        # @return [Boolean] whether there is one
+        def wake
+          return false if (@resting || connection)&.foreign? != false
+
+          Uninterruptible.run do
+            resting, @resting = @resting, nil
+            @held << resting if resting && @pool.reclaim(resting)
+          end
+          !@held.empty?
         end
 
-        # Waits in the queue.
-        # @return [Boolean, nil] nil when the time is over
-        def wait(seconds) = @granted.await(seconds)
+        # The connection is whole, and for the next session.
+        def release = leave { |connection| @pool.checkin(connection) }
 
-        # @return [Connection, nil] which it no longer stands for
-        def give_up
-          ObjectSpace.undefine_finalizer(self)
-          @state = :over
-          @connection.tap { @connection = nil }
-        end
-      end
-      private_constant :Notice, :Checkout
-
-      # The settings of {NetHTTP.configure}. Immutable: a change makes new ones.
-      class Settings
-        # Half of the 1,024 descriptors that a process may usually have; a single origin gets half of these.
-        DEFAULTS = { total: 512, per_key: 256, idle_timeout: 30, strict: true }.freeze
-
-        # @return [Integer] connections open at once, in use and idle
-        attr_reader :total
-        # @return [Integer] of these, with the same {Key}
-        attr_reader :per_key
-        # @return [Numeric] seconds for which an unused connection is kept
-        attr_reader :idle_timeout
-        # @return [Boolean] whether an answer that ends before it is complete is an EOFError; to Net::HTTP it is a success
-        attr_reader :strict
-
-        # @raise [UsageError] for an unknown setting, or a value that makes no sense
-        def initialize(**changes)
-          unknown = changes.keys - DEFAULTS.keys
-          raise UsageError, "no such setting: #{unknown.join(", ")}; there are #{DEFAULTS.keys.join(", ")}" if unknown.any?
-
-          @total, @per_key, @idle_timeout, @strict = DEFAULTS.merge(changes).values_at(:total, :per_key, :idle_timeout, :strict)
-          check
-          freeze
-        end
-
-        def with(**changes) = Settings.new(**to_h, **changes)
-
-        # @return [Hash{Symbol => Object}]
-        def to_h = { total: total, per_key: per_key, idle_timeout: idle_timeout, strict: strict }
+        # The connection is closed.
+        def close = leave { |connection| @pool.discard(connection) }
 
         private
 
-        def check
-          { total: total, per_key: per_key }.each do |name, value|
-            next if value.is_a?(Integer) && value.positive?
-
-            raise UsageError, "#{name} must be a positive Integer, not #{value.inspect}"
+        def leave
+          Uninterruptible.run do
+            wake
+            connection, @resting = @held.shift || @resting, nil
+            yield(connection) if connection
           end
-          return if idle_timeout.is_a?(Numeric) && !idle_timeout.negative?
-
-          raise UsageError, "idle_timeout must be a number of seconds, not #{idle_timeout.inspect}"
         end
       end
-      private_constant :Settings
+
+      # The settings of {NetHTTP.configure}. Immutable: a change makes new ones.
+      #
+      # @!attribute total [Integer] connections open at once, in use and idle
+      # @!attribute per_key [Integer] of these, with the same {Key}
+      # @!attribute idle_timeout [Numeric] seconds for which an unused connection is kept
+      # @!attribute strict [Boolean] whether an answer that ends too early is an EOFError; to Net::HTTP it is a success
+      Settings = Struct.new(:total, :per_key, :idle_timeout, :strict, keyword_init: true) do
+        include Io::CheckedOptions
+
+        # @return [Settings]
+        # @raise [UsageError] for an unknown setting, or a value that makes no sense
+        def with(**changes) = self.class.build({ **to_h, **changes })
+
+        # @return [self]
+        def complete
+          check_counts(:total, :per_key)
+          return self if idle_timeout.is_a?(Numeric) && !idle_timeout.negative?
+
+          raise UsageError, "idle_timeout: is a number of seconds, not #{idle_timeout.inspect}"
+        end
+      end
+      # Half of the 1,024 descriptors that a process may usually have; a single origin gets half of these.
+      Settings::DEFAULTS = { total: 512, per_key: 256, idle_timeout: 30, strict: true }.freeze
+      Settings::OWNER = "pooled Net::HTTP"
 
       # Numbers of the pool: the first six since its start, the others now.
       #
-      # @!attribute opened [Integer] connections that were opened, or tried to be
+      # @!attribute opened [Integer] connections that were opened
       # @!attribute reused [Integer] times a connection was handed out again
-      # @!attribute stale [Integer] connections the peer had closed, or sent something on, while they were idle
+      # @!attribute stale [Integer] idle connections that were too old, or on which the peer had closed or sent something
       # @!attribute evicted [Integer] connections closed because they were idle too long, or to make room for others
       # @!attribute discarded [Integer] connections closed by their user, or because their exchange was not completed
       # @!attribute waited [Integer] waits for a connection
@@ -204,109 +104,84 @@ module Plait
                               keyword_init: true)
 
       # The connections of all Net::HTTP objects of a process, for any number of threads and fibers.
-      #
-      # All state changes under one lock, which is held for microseconds, never while something waits, and during which no
-      # exception comes in from outside. It is tried, and not waited for: a fiber that waits for a Mutex goes through its
-      # scheduler, which Ruby before 3.3 does not survive when threads want the same one.
       class Pool
-        COUNTED = %i[opened reused stale evicted discarded waited].freeze
+        # What {Io::Pool} counts.
+        COUNTED = { opened: %i[connected], reused: %i[reused], stale: %i[stale], evicted: %i[expired evicted cleared],
+                    discarded: %i[discarded], waited: %i[waited] }.freeze
 
-        def initialize(settings = Settings.new)
-          @lock = Thread::Mutex.new
-          @generation = Native.fork_generation
-          @state = PoolState.new(settings)
+        # @return [Settings]
+        attr_reader :settings
+
+        def initialize(settings = Settings.build({}))
+          @settings = settings
+          @pool = Io::Pool.new(**limits, check_after: 0)
+          @forgotten = []
         end
-
-        def settings = @state.settings
 
         def settings=(settings)
-          exclusively { |state| state.settings = settings }
+          @settings = settings
+          @pool.limit(**limits)
         end
 
-        # Waits for a connection or the right to open one, which the checkout stands for afterwards. In any case the
-        # checkout must then be given to {#release} or {#discard}.
-        # @param checkout [Checkout] a new one
-        # @param timeout [Numeric, nil] seconds to stand in the queue
+        # Waits for a connection, or for the right to open one.
+        # @param timeout [Numeric, nil] seconds
+        # @param renew [true, #call] see {Io::Pool#checkout}
+        # @param take [#call] is given the connection, for {#checkin} or {#discard}
+        # @yieldreturn [Connection] a new one
         # @raise [Net::OpenTimeout]
-        def checkout(checkout, timeout)
-          exclusively { |state| state.enter(checkout) }
-          wait(checkout, timeout) unless checkout.held?
-          exclusively { |state| state.replace(checkout) } while checkout.connection&.stale?
+        def checkout(key, timeout, renew, take, &connect)
+          discard_forgotten
+          timeout = nil if timeout&.zero? # to Net::HTTP that is no limit
+          @pool.checkout(key, deadline: Deadline.after(timeout), renew: renew, take: take, &connect)
+        rescue PoolTimeout
+          raise Net::OpenTimeout, full(key, timeout)
         end
 
-        # The session's exchange is over, and its connection fit for the next one.
-        def rest(checkout) = exclusively { |state| state.rest(checkout) }
+        def checkin(connection) = @pool.checkin(connection)
 
-        # The session's next exchange begins.
-        # @return [Boolean] whether it still has its connection
-        def wake(checkout) = exclusively { |state| state.wake(checkout) }
+        def spare(connection) = @pool.spare(connection)
 
-        # Another session may use its connection now.
-        def release(checkout) = exclusively { |state| state.release(checkout) }
+        def reclaim(connection) = @pool.reclaim(connection)
 
-        # Its connection is closed.
-        def discard(checkout)
-          checkout.foreign? ? checkout.give_up&.close : exclusively { |state| state.discard(checkout) }
+        def discard(connection) = @pool.discard(connection)
+
+        # Closes unused connections.
+        def clear = @pool.clear
+
+        # @param held [Array<Connection>] of a session
+        # @return [Proc] for its finalizer. That may run anywhere, also while the pool's lock is held, and so does nothing but
+        #   note them
+        def forget(held)
+          forgotten = @forgotten
+          ->(_) { forgotten.concat(held) }
         end
-
-        # Closes unused connections. The others stay with their sessions, which close them when they are done.
-        def clear = exclusively(&:clear)
 
         def statistics
-          exclusively do |state|
-            key_states = state.key_states
-            Statistics.new(**COUNTED.to_h { |name| [name, state.counts[name]] },
-                           in_use: key_states.sum(&:taken), idle: key_states.sum { |key_state| key_state.idle.size },
-                           waiting: key_states.sum { |key_state| key_state.queue.size })
-          end
+          discard_forgotten
+          now = @pool.statistics(COUNTED.values.flatten)
+          Statistics.new(**COUNTED.transform_values { |names| now.values_at(*names).sum }, in_use: now[:busy],
+                                                                                           **now.slice(:idle, :waiting))
         end
 
         private
 
-        # Connections are closed when the lock is free again: with TLS that writes.
-        def exclusively(&block)
-          Uninterruptible.run do
-            Thread.pass until @lock.try_lock
-            begin
-              with_state(&block)
-            ensure
-              doomed = @state.take_doomed
-              @lock.unlock
-              doomed&.each(&:close)
-            end
+        def limits
+          { per_key: settings.per_key, max: settings.total, max_idle: settings.total, idle_timeout: settings.idle_timeout }
+        end
+
+        def discard_forgotten
+          while (connection = @forgotten.shift)
+            discard(connection)
           end
         end
 
-        def with_state
-          doomed = begin_anew if @generation != Native.fork_generation
-          @state.settle_lost
-          yield(@state)
-        ensure
-          doomed&.each(&:close)
-        end
-
-        # In a fork all connections are its parent's.
-        # @return [Array<Connection>]
-        def begin_anew
-          @generation = Native.fork_generation
-          inherited = @state.key_states.flat_map(&:idle)
-          @state = PoolState.new(settings)
-          inherited
-        end
-
-        # A checkout that leaves the queue by an exception is taken out of it by {#discard}.
-        def wait(checkout, timeout)
-          timeout = nil if timeout&.zero? # to Net::HTTP that is no limit
-          checkout.wait(timeout) or raise Net::OpenTimeout, full(checkout, timeout)
-        end
-
-        def full(checkout, timeout)
-          _, address, port = checkout.key
+        def full(key, timeout)
+          _, address, port = key
           "no connection to #{address}:#{port} came free within #{timeout} s: Plait::HTTP::NetHTTP.configure allows " \
             "#{settings.per_key} of a kind (per_key) and #{settings.total} in all (total)"
         end
       end
-      private_constant :Pool
+      private_constant :Hold, :Settings, :Pool
     end
   end
 end

@@ -66,7 +66,6 @@ module Plait
           end
         end
       end
-      private_constant :Key
 
       # What a request and its answer say about their connection, beyond Net::HTTP's own rules.
       module Reuse
@@ -95,7 +94,6 @@ module Plait
         # @return [Integer, nil] further requests that the peer takes on it
         def kept_times(response) = RULES.kept("max", response["keep-alive"])
       end
-      private_constant :Reuse
 
       # One request of a Net::HTTP and its answer, from the first attempt to the last.
       class Exchange
@@ -150,7 +148,6 @@ module Plait
           allowed + @stale
         end
       end
-      private_constant :Exchange
 
       # The methods of Net::HTTP that the patch replaces: where it connects, where a request begins and ends, and where
       # a session is over. Its own methods do the work.
@@ -174,29 +171,23 @@ module Plait
 
         def connect
           plait_patch_waiting
-          pool = NetHTTP.pool
-          checkout = Checkout.new(Key.of(self), @plait_exchange&.fresh? ? -1 : keep_alive_timeout)
-          pool.checkout(checkout, open_timeout)
-          unless checkout.connection
-            @ssl_session ||= NetHTTP.tls_sessions[checkout.key] if use_ssl?
-            super
-            checkout.connection = Connection.new(@socket.io)
-          end
-          @socket = PooledSocket.new(checkout, pool, read_timeout: read_timeout, write_timeout: write_timeout,
-                                                     continue_timeout: continue_timeout, debug_output: @debug_output)
+          hold = Hold.new(NetHTTP.pool, Key.of(self))
+          hold.take(open_timeout, plait_renewal) { plait_connection(hold) { super() } }
+          @socket = PooledSocket.new(hold, strict: NetHTTP.pool.settings.strict, read_timeout: read_timeout,
+                                           write_timeout: write_timeout, continue_timeout: continue_timeout,
+                                           debug_output: @debug_output)
           @last_communicated = nil
           kept = true
         ensure
-          Uninterruptible.run { plait_give_up(pool, checkout) unless kept }
+          Uninterruptible.run { plait_give_up(hold) unless kept }
         end
 
         def do_finish
           return super unless @socket.is_a?(PooledSocket)
 
           Uninterruptible.run do
-            @started = false
-            socket, @socket = @socket, nil
-            socket.release
+            @socket.release
+            super()
           end
         end
 
@@ -232,22 +223,36 @@ module Plait
           return unless @last_communicated && @socket.is_a?(PooledSocket)
           return @socket.close unless Reuse.safe?(req, res)
 
-          NetHTTP.tls_sessions[@socket.checkout.key] = @ssl_session if @ssl_session
+          Uninterruptible.run { NetHTTP.tls_sessions.store(@socket.key, @ssl_session, once: false) } if @ssl_session
           @socket.end_exchange(kept_for: Reuse.kept_for(res), kept_times: Reuse.kept_times(res), bound: Reuse.bound?(req, res))
         end
 
         private
 
-        # The socket that it has connected, if an interrupt came before the checkout had that.
-        def plait_give_up(pool, checkout)
+        # Whether an idle connection is too old.
+        def plait_renewal
+          return true if @plait_exchange&.fresh?
+
+          oldest = keep_alive_timeout
+          ->(connection) { connection.idle_longer_than?(oldest) }
+        end
+
+        def plait_connection(hold)
+          @ssl_session ||= Uninterruptible.run { NetHTTP.tls_sessions.take(hold.key) } if use_ssl?
+          yield
+          Connection.new(@socket.io)
+        end
+
+        # The socket that it has connected, if an interrupt came before the pool had that.
+        def plait_give_up(hold)
           @socket.close if @socket && !@socket.is_a?(PooledSocket)
-          pool.discard(checkout) if checkout
+          hold&.close
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
         def plait_patch_waiting = RUBY_VERSION < "3.2" && Fiber.scheduler && Patches.install
       end
-      private_constant :Session
+      private_constant :Key, :Reuse, :Exchange, :Session
     end
   end
 end

@@ -191,7 +191,6 @@ module Plait
           ConnectTimeout.new("no connection to #{endpoint} in time#{failed}", endpoint: endpoint, phase: :connect)
         end
 
-        # @api private
         def reason(error)
           advice = ADVICE[error.class]
           where = error.message[/ for (.*)\z/, 1]

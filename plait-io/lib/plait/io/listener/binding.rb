@@ -150,7 +150,6 @@ module Plait
           socket&.close
         end
 
-        # @api private
         def number(text)
           number = Integer(text, 10, exception: false)
           return number if number && number >= 0
@@ -158,7 +157,6 @@ module Plait
           raise ListenError, "LISTEN_FDS is how many sockets there are, not #{text.inspect}"
         end
 
-        # @api private
         def socket(descriptor)
           socket = Socket.for_fd(descriptor)
           socket.close_on_exec = true

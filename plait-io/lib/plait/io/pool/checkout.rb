@@ -5,7 +5,6 @@ require "plait/values/deadline"
 module Plait
   module Io
     class Pool
-      # @api private
       # One request for a connection, from its start to its end. It exists before the pool's state knows it, so that an
       # interrupted thread can take it back at any point.
       class Checkout
@@ -74,7 +73,6 @@ module Plait
         end
       end
 
-      # @api private
       # The state of one key: its idle connections, its places and its waiting checkouts. Each connection, idle or busy or
       # about to be made, holds a place. The pool's lock is held around each call.
       class KeyState
@@ -86,6 +84,8 @@ module Plait
         attr_reader :waiting
         # @return [Integer] connections that exist or are being made
         attr_reader :places
+        # @return [Integer] places at most
+        attr_writer :size
 
         # @param size [Integer] places at most
         def initialize(size, name = nil)

@@ -21,6 +21,7 @@ module Plait
           @keys = {}
           @order = {}.compare_by_identity # idle entries, the oldest first
           @busy = {}.compare_by_identity
+          @spare = {}.compare_by_identity # busy entries that others may have, the oldest first
           @ripe = {} # keys that may have one more connection, where only the pool as a whole has no room; they take turns
           @total = 0
           @number = 0
@@ -49,6 +50,7 @@ module Plait
           return closing.tap { checkout.refuse } if @closed
 
           key = key_of(checkout)
+          take_spare(key) if @spare.any? && key.idle.empty?
           if (entry = key.idle.last) then lend(leave_idle(entry), checkout)
           elsif !key.room? then queue(checkout, key)
           elsif full? then return closing + wait_or_evict(checkout, key)
@@ -63,11 +65,15 @@ module Plait
           lend(Entry.new(connection, key_of(checkout), 0, nil), checkout)
         end
 
-        # The connection of a checkout is stale: its place remains.
-        def strike_stale(checkout)
+        # The connection of a checkout is stale: another idle one follows, or its place remains.
+        # @param renew [Boolean] whether only a place will do
+        def strike_stale(checkout, renew)
           count(:stale)
-          @busy.delete(checkout.connection)
-          checkout.grant_place
+          key = @busy.delete(checkout.connection).key
+          return checkout.grant_place if renew || key.idle.empty?
+
+          lend(leave_idle(key.idle.last), checkout)
+          free_place(key)
         end
 
         # A busy connection is not needed any longer.
@@ -75,7 +81,8 @@ module Plait
         # @raise [UsageError]
         def give_back(connection)
           entry = @busy.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
-          return close_given(entry) if @closed || useless?(connection) || another_first?(entry.key)
+          return close_given(entry) if @closed || useless?(connection)
+          return close_given(entry).tap { count(:evicted) } if another_first?(entry.key)
 
           entry.idle_since = Deadline.now
           checkout = shift(entry.key)
@@ -83,10 +90,26 @@ module Plait
           @order.size > @limits.max_idle ? expired + surplus : expired
         end
 
+        # A busy connection is not needed for now.
+        # @return [Array<Object>] connections to close
+        def spare(connection)
+          entry = @busy[connection] or return NONE
+          return give_back(connection) if entry.key.first_waiting || another_first?(entry.key)
+
+          entry.idle_since = Deadline.now
+          @spare[entry] = true
+          NONE
+        end
+
+        # @return [Boolean] whether it is busy as before
+        def reclaim(connection) = !@spare.delete(@busy[connection]).nil?
+
         # A busy connection is to be closed.
         # @return [Boolean] whether it was busy
-        def strike(connection)
+        def strike(connection, reason = :discarded)
           entry = @busy.delete(connection) or return false
+          @spare.delete(entry)
+          count(reason)
           free_place(entry.key)
           true
         end
@@ -106,8 +129,10 @@ module Plait
         def expired
           return NONE unless @limits.idle_timeout && (now = Deadline.now) >= @look_at
 
-          dropped = drop(:expired) { |entry| now - entry.idle_since >= @limits.idle_timeout }
-          @look_at = (@order.first&.first&.idle_since || now) + @limits.idle_timeout
+          overdue = ->(entry) { now - entry.idle_since >= @limits.idle_timeout }
+          dropped = drop(:expired, &overdue) + drop_spares(&overdue)
+          oldest = [@order, @spare].filter_map { |entries| entries.each_key.first&.idle_since }.min
+          @look_at = (oldest || now) + @limits.idle_timeout
           dropped
         end
 
@@ -128,9 +153,15 @@ module Plait
         # @param name [Symbol] see {#statistics}
         def count(name, by = 1) = @counted[name] += by
 
+        def limit(**changes)
+          changes.each { |name, value| @limits[name] = value }
+          @keys.each_value { |key| key.size = @limits.per_key }
+          @look_at = 0
+        end
+
         # @return [Hash{Symbol => Integer}]
-        def statistics
-          counted = %i[connected reused stale expired evicted timeouts].to_h { |name| [name, @counted.fetch(name, 0)] }
+        def statistics(names)
+          counted = names.to_h { |name| [name, @counted.fetch(name, 0)] }
           { idle: @order.size, busy: @busy.size, waiting: @keys.sum { |_, key| key.waiting.size }, **counted }
         end
 
@@ -151,6 +182,7 @@ module Plait
         def full? = @total >= @limits.max
 
         def queue(checkout, key)
+          count(:waited)
           checkout.number = (@number += 1)
           key.queue(checkout)
         end
@@ -211,6 +243,16 @@ module Plait
           [entry.connection]
         end
 
+        # Where there is no room, a spared connection becomes idle.
+        def take_spare(key)
+          return if key.room? && !(full? && @order.empty?)
+
+          entry = @spare.each_key.find { |one| key.room? || one.key.equal?(key) } or return
+          @spare.delete(entry)
+          @busy.delete(entry.connection)
+          rest(entry)
+        end
+
         # It is the newest of its key, or the oldest of all and so of its key.
         def leave_idle(entry)
           entries = entry.key.idle
@@ -233,6 +275,10 @@ module Plait
           end
           count(reason, dropped.size) unless dropped.empty?
           dropped
+        end
+
+        def drop_spares(&overdue)
+          @spare.keys.select(&overdue).map(&:connection).each { |connection| strike(connection, :expired) }
         end
 
         def forget(key) = key.unused? && @keys.delete(key.name)

@@ -20,7 +20,6 @@ module Plait
         class << self
           # The system's certificates, read once: they are some megabytes.
           # @return [OpenSSL::X509::Store]
-          # @api private
           def system_store = @system_store ||= OpenSSL::X509::Store.new.tap(&:set_default_paths)
         end
 
@@ -170,6 +169,7 @@ module Plait
 
       # Sessions by endpoint, so that the next handshake with it is a short one. Bounded: the endpoint that was used longest
       # ago makes room. Under TLS 1.3 a ticket serves one connection (RFC 8446 §C.4), so several are kept.
+      # @api private
       class Sessions
         # Sessions kept for an endpoint.
         EACH = 8
@@ -206,7 +206,6 @@ module Plait
         # @return [Integer] endpoints
         def size = @lock.synchronize { @kept.size }
       end
-      private_constant :Sessions
 
       # Makes of OpenSSL's verdict an error that says what is wrong with a certificate and what to do.
       class Rejection

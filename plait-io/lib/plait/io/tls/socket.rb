@@ -85,10 +85,8 @@ module Plait
         end
 
         # OpenSSL calls back into Ruby, and loses or crashes by an exception that another thread raises there.
-        # @api private
         def step(socket, name) = Thread.handle_interrupt(NEVER) { socket.public_send(name, exception: false) }
 
-        # @api private
         def late(endpoint)
           ConnectTimeout.new("no end of the TLS handshake with #{endpoint || "the peer"} in time",
                              endpoint: endpoint, phase: :tls)

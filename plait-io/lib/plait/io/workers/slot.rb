@@ -15,7 +15,6 @@ module Plait
         # @return [Hash] the sum for each key
         def sum(hashes) = hashes.reduce({}) { |total, hash| total.merge(hash) { |_, one, other| add(one, other) } }
 
-        # @api private
         def add(one, other) = one.is_a?(Hash) ? sum([one, other]) : one + other
       end
 

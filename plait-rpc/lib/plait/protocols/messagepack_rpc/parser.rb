@@ -27,13 +27,12 @@ module Plait
           else FIXED[first]
           end
         end.freeze
-        private_constant :KINDS, :NEVER_USED, :LENGTHS, :NUMBERS, :FIXED, :SIZES
 
         # The elements of an envelope, by kind.
         ELEMENTS = { nil => [:kind], request: %i[kind id method_name params], response: %i[kind id error result],
                      notification: %i[kind method_name params] }.freeze
         PACKED_NIL = "\xC0".b.freeze
-        private_constant :ELEMENTS, :PACKED_NIL
+        private_constant :KINDS, :NEVER_USED, :LENGTHS, :NUMBERS, :FIXED, :SIZES, :ELEMENTS, :PACKED_NIL
 
         # @return [Symbol, nil] :request, :response or :notification
         attr_reader :kind

@@ -25,7 +25,6 @@ module Plait
 
       # @param given [Hash, Limits]
       # @raise [UsageError]
-      # @api private
       def self.limits(given = {})
         return given if given.is_a?(Limits)
         raise UsageError, "limits: is a Hash, not #{given.inspect}" unless given.is_a?(Hash)

@@ -3,7 +3,6 @@
 require_relative "dispatcher"
 require_relative "../connection"
 require_relative "../handler"
-require_relative "../lock"
 require_relative "../../protocols/messagepack_rpc"
 require "plait/io/connector"
 require "plait/native"
@@ -28,10 +27,7 @@ module Plait
         attr_reader :connection
 
         def initialize(given, &extensions)
-          unknown = given.keys - DEFAULTS.keys
-          raise UsageError, "a client doesn't know #{unknown.join(", ")}; it takes #{DEFAULTS.keys.join(", ")}" if unknown.any?
-
-          options = DEFAULTS.merge(given)
+          options = DEFAULTS.merge(UsageError.check_names(given, DEFAULTS.keys, "a client"))
           %i[timeout connect_timeout].each { |name| instance_variable_set(:"@#{name}", seconds(name, options[name], nil)) }
           @reconnect = seconds(:reconnect, options[:reconnect] || 0, 0)
           @tls, @connector, @dispatcher, @secret = options.values_at(:tls, :connector, :dispatcher, :secret)

@@ -103,7 +103,6 @@ module Plait
         GRACE = 1
         private_constant :Scores, :Member, :COUNTERS, :GRACE
 
-        # @api private
         # @return [Hash{Symbol => Integer}]
         def self.merge(total) = { **total.fetch(:gauges), **total.fetch(:counters), **total.slice(:processes, :replaced) }
 

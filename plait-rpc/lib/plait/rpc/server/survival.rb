@@ -15,7 +15,6 @@ module Plait
       module Survival
         LOOP = "all methods of an event loop share the thread, and its target is unknown. Use Timeout.timeout on fibers, or " \
                "run on: :threads; Server#stop ends the server"
-        private_constant :LOOP
 
         class << self
           # Called when a server begins: a hook set at load time would run too early for a server that runs at exit, as the
@@ -118,7 +117,7 @@ module Plait
             true
           end
         end
-        private_constant :Window
+        private_constant :LOOP, :Window
       end
       private_constant :Survival
     end

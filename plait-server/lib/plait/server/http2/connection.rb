@@ -6,7 +6,6 @@ require_relative "session"
 require "plait/io/channel"
 require "plait/io/reactor"
 require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   class Server

@@ -18,7 +18,7 @@ module Plait
       # thread's.
       class ThreadedHost < Pool
         def initialize(attempt, limit)
-          super(attempt, limit)
+          super
           @finished = Thread::Queue.new
           @loop_thread = LoopThread.new(@finished, @runs)
           @loop = @loop_thread.loop

@@ -7,8 +7,6 @@ require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../options"
 require_relative "../rails_execution"
-require_relative "../scheduler"
-require_relative "../state"
 require_relative "../time_limit"
 
 module Plait

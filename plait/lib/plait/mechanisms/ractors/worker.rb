@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../values/deadline"
-require_relative "../../values/errors"
 require_relative "../mechanism"
 require_relative "body"
 require_relative "explanation"

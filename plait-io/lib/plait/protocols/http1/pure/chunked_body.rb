@@ -211,7 +211,6 @@ module Plait
             @room -= 1
           end
         end
-        private_constant :ChunkLine
 
         # The fields after the last chunk, byte by byte (RFC 9112 §7.1.2).
         class TrailerSection
@@ -313,7 +312,7 @@ module Plait
             byte.match?(CONTROL_BYTE) ? :control : otherwise
           end
         end
-        private_constant :TrailerSection
+        private_constant :ChunkLine, :TrailerSection
 
         # As many bytes as Content-Length says.
         class LengthBody

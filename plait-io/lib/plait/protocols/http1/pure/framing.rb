@@ -71,7 +71,6 @@ module Plait
           # @return [Array(String, String)]
           def to_a = [Text.name(@name), Text.of(@value)]
         end
-        private_constant :Field
 
         # Where the message ends (RFC 9112 §6.3), and what becomes of the connection (§9.3).
         class Framing
@@ -190,7 +189,6 @@ module Plait
             @logged_in ||= Persistence.login_in_answer? { |name| field.value if name == field.key }
           end
         end
-        private_constant :Framing
 
         # Bytes of a head as users get them.
         module Text
@@ -205,7 +203,7 @@ module Plait
             def name(bytes) = -of(bytes)
           end
         end
-        private_constant :Text
+        private_constant :Field, :Framing, :Text
       end
     end
   end

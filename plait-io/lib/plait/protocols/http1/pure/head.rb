@@ -176,7 +176,6 @@ module Plait
             Head.new(window.byteslice(0, @line + 2).freeze, @start, @fields, @framing)
           end
         end
-        private_constant :HeadReader
 
         # The first line of a response: HTTP/1.minor, its status, and the reason (binary).
         StartLine = Struct.new(:minor, :status, :reason) do
@@ -202,7 +201,7 @@ module Plait
           end
           private_class_method :version_of
         end
-        private_constant :StartLine
+        private_constant :HeadReader, :StartLine
       end
     end
   end

@@ -1,10 +1,37 @@
 # frozen_string_literal: true
 
+require_relative "../../values/errors"
+require_relative "../time_limit"
+
 module Plait
   module Patches
-    # Of Thread, on the Rubies before 3.3: priorities.
-    module PriorityPatches
-      def self.install = Priority.install
+    # Of Thread, on the Rubies before 3.3: join, and priorities.
+    module OlderThreadPatches
+      def self.install = [Join, Priority].each(&:install)
+
+      # With a timeout it never comes back in a fiber (bug 19709). Without one it does.
+      module Join
+        def self.install = Thread.prepend(self)
+
+        # (In a Thread, `raise` would be Thread#raise.)
+        def self.check(limit)
+          return if limit.is_a?(Numeric) && limit.real?
+
+          raise TypeError, "no implicit conversion of #{limit.class} into Float"
+        end
+
+        def join(limit = nil)
+          return super unless limit && Patches.scheduler && alive?
+
+          Join.check(limit)
+          TimeLimit.enforce(limit, TimedOut) { super() }
+        rescue TimedOut
+          nil
+        end
+      end
+
+      # How {Join} tells its own timeout from the caller's.
+      class TimedOut < TimeoutError; end
 
       # The native `unblock` makes a time slice longer for an instant (see rb_scheduler_unblock.c), and keeps in mind what the
       # thread's priority was.
@@ -54,7 +81,7 @@ module Plait
         end
       end
 
-      private_constant :Priority, :InheritedPriority
+      private_constant :Join, :TimedOut, :Priority, :InheritedPriority
     end
   end
 end

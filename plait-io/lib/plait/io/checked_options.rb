@@ -4,9 +4,9 @@ require "plait/values/errors"
 
 module Plait
   module Io
-    # For the options of servers, Structs with their defaults in `DEFAULTS`: each name is known, and each number is above 0.
-    # They are checked at once, so that a typing error does not wait for load.
-    module ServerOptions
+    # For options of servers and pools, Structs with their defaults in `DEFAULTS`: each name is known, and each number is above
+    # 0. They are checked at once, so that a typing error does not wait for load.
+    module CheckedOptions
       # The largest number of connections, requests or processes: C keeps them in 31 bits.
       MOST = 1 << 30
       # The largest number of bytes: C keeps them in 63 bits.
@@ -25,7 +25,6 @@ module Plait
         end
       end
 
-      # @api private
       def self.included(options) = options.extend(Building)
 
       private
