@@ -41,6 +41,13 @@ module Bench
         @bench.plait { |trial| measure(trial, entry) }
       end
 
+      # Calls of a plain `get` under {::Plait.map}.
+      # @param mechanism [Symbol] :fibers or :threads
+      def map(mechanism)
+        entry = Roster::MAP.fetch(mechanism)
+        @bench.plait { |trial| measure(trial, entry) }
+      end
+
       # @param names [Array<String>] see {Roster}
       def peers(*names)
         names.each do |name|

@@ -58,6 +58,9 @@ module Bench
         fibers: entry("plait_fan_out", gems: FIBERS)
       }.freeze
 
+      # Calls under Plait.map, by its mechanism.
+      MAP = %i[fibers threads].to_h { |on| [on, entry("plait_calls", gems: FIBERS, on: on)] }.freeze
+
       # @param name [String] of a row
       # @return [Entry]
       def self.fetch(name) = ENTRIES.fetch(name)

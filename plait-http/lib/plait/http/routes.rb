@@ -152,10 +152,13 @@ module Plait
       # @return [Route, nil] whose lines go with each request; nil where they are not the same each time
       # @raise [UsageError] for a text that is no URL
       def ordinary(url)
+        last = @last
+        return last if last&.serves?(url)
+
         path_at = url.index("/", AUTHORITY_AT)
         prefix = path_at ? url[0, path_at] : url
         route = @routes[prefix] || introduce(url, prefix)
-        route if route&.plain?
+        @last = route if route&.plain? # the next URL needs neither a prefix of its own nor a look into the Hash
       rescue Encoding::CompatibilityError
         nil # one in UTF-16, say
       end
