@@ -38,8 +38,8 @@ module Plait
       # leaves nothing that looks like an answer.
       class FrameReader
         READ = 65_536
-        # A length may be wrong: not more than this is reserved ahead.
-        RESERVE = 1 << 30
+        # A length may be wrong, and Ruby 4.0 fills with zeros what is reserved: not more than this is reserved ahead.
+        RESERVE = 1 << 20
 
         # @param kinds [Integer, nil] the value of the first field without its last byte
         def initialize(header, kinds: nil)

@@ -189,10 +189,16 @@ module Plait
           @pace.seconds(worker.tasks.size) > WORTH && !@pool.backlog? && @workers.hungry?
         end
 
+        # Once a worker has to be killed, its other items whose own time is over need no grace either.
         def overdue(worker, now)
+          stuck = now - GRACE > worker.choked_at ? judge(worker, now - GRACE) : {}
+          stuck.any? ? stuck.merge(judge(worker, now)) : stuck
+        end
+
+        def judge(worker, moment)
           worker.tasks.each_value.filter_map do |task|
-            error = task.started_at && verdict(task.started_at, now - GRACE)
-            [task, error] if error && now - GRACE > worker.choked_at
+            error = task.started_at && verdict(task.started_at, moment)
+            [task, error] if error
           end.to_h
         end
 
