@@ -7,6 +7,7 @@
 /* Each binding of the extension, called once by Init_plait. */
 void plait_init_deadlines(void);
 void plait_init_files(VALUE plait);
+void plait_init_gate(VALUE plait);
 void plait_init_malloc(VALUE plait);
 void plait_init_pipe(VALUE plait);
 void plait_init_rulebook(void);

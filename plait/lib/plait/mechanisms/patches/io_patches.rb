@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Plait
   module Patches
     # Of IO: close and reopen, which the fibers that wait for it must hear of.
@@ -26,6 +28,8 @@ module Plait
             scheduler.turn_away(self) # a fiber that has rescued it waits again
           end
         end
+
+        Gate.before(self, :close, only: :loops)
       end
 
       # These close an IO that has no other half. (A socket has methods of its own for its halves.)
@@ -41,6 +45,8 @@ module Plait
           Loops.turn_away(self) if closed?
           nil
         end
+
+        Gate.before(self, :close_read, :close_write, only: :loops)
       end
 
       # An IO may be closed by another thread than that of the fibers that wait for it.
@@ -53,9 +59,10 @@ module Plait
         class << self
           def install = Fiber.singleton_class.prepend(self)
 
-          def know(scheduler)
-            KNOWING.synchronize { @loops = [*@loops.select { |other| turning?(other) }, scheduler] }
-          end
+          def know(scheduler) = keep { |others| others << scheduler }
+
+          # Called when a loop has ended.
+          def forget = keep(&:itself)
 
           # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
           def turn_away(io)
@@ -67,6 +74,13 @@ module Plait
           end
 
           private
+
+          def keep
+            KNOWING.synchronize do
+              @loops = yield(@loops.select { |loop| turning?(loop) })
+              Gate.loops = @loops.size
+            end
+          end
 
           def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
 
