@@ -65,9 +65,7 @@ static VALUE gate_before(VALUE self, VALUE module, VALUE name, VALUE kind) {
     st_insert(patches, (st_data_t)SYM2ID(name), (st_data_t)SYM2ID(patch));
     rb_alias(module, SYM2ID(patch), SYM2ID(name));
     rb_funcall(module, rb_intern("public"), 1, patch); /* that of `initialize` would be private, and a block not be passed */
-    rb_ext_ractor_safe(true);
-    rb_define_method_id(module, SYM2ID(name), gate_for(SYM2ID(name), kind), -1);
-    rb_ext_ractor_safe(false);
+    rb_define_method_id(module, SYM2ID(name), gate_for(SYM2ID(name), kind), -1); /* safe for ractors, as this is no Init */
     return Qnil;
 }
 
