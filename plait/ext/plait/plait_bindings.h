@@ -18,6 +18,9 @@ void plait_init_state(VALUE plait);
 /* Counts the forks that led to this process: a connection belongs to the process that made it. */
 unsigned plait_generation(void);
 
+/* Of an IO; raises IOError when it is closed. */
+int plait_descriptor_of(VALUE io);
+
 /*
  * Whether the last item, task or request has left anything at the current fiber and thread (lib/plait/mechanisms/state.rb);
  * `own`: what the fiber has by itself, or nil.

@@ -5,11 +5,22 @@
 #include "plait_bindings.h"
 
 #include <errno.h>
+#include <ruby/io.h>
 #include <unistd.h>
 
 #define MOST 65536
 
 static VALUE wait_readable, wait_writable;
+
+int plait_descriptor_of(VALUE io) {
+#ifdef HAVE_RB_IO_DESCRIPTOR
+    return rb_io_descriptor(io);
+#else
+    rb_io_t *fptr;
+    GetOpenFile(io, fptr);
+    return fptr->fd;
+#endif
+}
 
 /* NativePipe.read(io, most): the bytes that are here, :wait_readable, or nil at the end. */
 static VALUE pipe_read(VALUE self, VALUE io, VALUE most) {

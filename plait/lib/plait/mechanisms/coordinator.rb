@@ -71,7 +71,7 @@ module Plait
       values.compact.map! { |value| value unless NOTHING.equal?(value) }
     end
 
-    # Outcomes are several times as large as most values: only those that the caller asks for are kept.
+    # An outcome is several times as large as most values: it is kept only where the caller asks for it.
     def gather
       results = []
       each { |outcome| results[outcome.index] = yield(outcome) }

@@ -55,7 +55,7 @@ module Plait
         # @param title [String] its name in the list of processes
         # @param down [Array<Symbol>] names of the pipes from us to the child
         # @param up [Array<Symbol>] names of the pipes from the child to us
-        # @param kept [Array<Symbol>] those of `down` of which {#unread} is asked
+        # @param kept [Array<Symbol>] the names of `down` that {#unread} may be asked for
         def initialize(title, down:, up:, kept: [])
           @title = title
           @names = { down: down, up: up }
