@@ -153,6 +153,18 @@ class CompatInstallTest < Minitest::Test
     assert_equal(['[7, 8, 9, "", 2, nil, nil]', ""], [result.out, result.err])
   end
 
+  def test_a_loop_that_a_signal_handler_ends
+    result = Support::FreshRuby.run(<<~RUBY)
+      #{AFTER_A_RUN}
+      ended = Queue.new
+      trap(:USR1) { ended << Plait::Scheduler.new.close.class }
+      Process.kill(:USR1, Process.pid)
+      print ended.pop
+    RUBY
+
+    assert_equal(["NilClass", ""], [result.out, result.err])
+  end
+
   def test_an_enumerator_of_a_fiber_goes_on_outside
     result = Support::FreshRuby.run(<<~RUBY)
       require "plait"

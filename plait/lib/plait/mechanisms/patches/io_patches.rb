@@ -59,10 +59,17 @@ module Plait
         class << self
           def install = Fiber.singleton_class.prepend(self)
 
-          def know(scheduler) = keep { |others| others << scheduler }
+          def know(scheduler) = KNOWING.synchronize { keep([*turning, scheduler]) }
 
-          # Called when a loop has ended.
-          def forget = keep(&:itself)
+          # Called when a loop has ended, also in a signal handler, which must not wait. A loop that is counted longer only
+          # costs time.
+          def forget
+            return unless (locked = KNOWING.try_lock)
+
+            keep(turning)
+          ensure
+            KNOWING.unlock if locked
+          end
 
           # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
           def turn_away(io)
@@ -75,12 +82,12 @@ module Plait
 
           private
 
-          def keep
-            KNOWING.synchronize do
-              @loops = yield(@loops.select { |loop| turning?(loop) })
-              Gate.loops = @loops.size
-            end
+          def keep(loops)
+            @loops = loops
+            Gate.loops = loops.size
           end
+
+          def turning = @loops.select { |loop| turning?(loop) }
 
           def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
 
