@@ -1,0 +1,280 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "../../values/deadline"
+require_relative "../../values/errors"
+require_relative "../../values/outcome"
+require_relative "../../values/uninterruptible"
+require_relative "../fibers"
+require_relative "../hybrid"
+require_relative "../mechanism"
+require_relative "../pace"
+require_relative "../threads"
+require_relative "../worker_thread"
+require_relative "climb"
+require_relative "decision"
+require_relative "mailbox"
+require_relative "stretch"
+
+module Plait
+  module Mechanisms
+    class Auto < Mechanism
+      # Runs the items at the level that the {Climb} is at. Threads and fibers put their outcomes into one queue, so that
+      # items of the old level finish while those of a new one start. Processes and ractors work alone.
+      class Crew < Executor
+        CPU = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
+        APART = %i[processes ractors].freeze
+        # Elsewhere Array#push and #shift are not atomic, see {Stretch}.
+        STRETCHES = RUBY_ENGINE == "ruby"
+
+        # @return [Proc] ends what a run has left whose caller is gone; it does not lead to the run
+        def self.remains(parts) = -> { parts.each(&:call) }
+
+        # @param among [Array<Symbol>]
+        def initialize(attempt, cap, among)
+          super()
+          @attempt = attempt
+          @cap = cap
+          @among = among
+          @remains = []
+          @finished = Mailbox.new(@remains)
+          @ready = []
+          @pending = @aside = 0
+          @in_fibers = {}
+          @pace = Pace.new(1)
+          @climb = Climb.new(Ladder.new(among, cap, Etc.nprocessors), @moment = Deadline.now, CPU)
+          follow
+        end
+
+        def room?
+          return @pending.zero? && @apart.room? if @apart
+          return @pending < @room if @in_fibers.empty? || @level.kind == :fibers
+
+          @pending < @level.limit # items of the old level run beside those of the new one
+        end
+
+        def submit(index, item)
+          if @apart
+            @aside += 1
+            return @apart.submit(index, item)
+          end
+          note_idle if @pending < @least
+          @pending += 1
+          dispatch(index, item)
+        end
+
+        def ready? = !@ready.empty? || (@stretch && @stretch.ready?) || (@aside.positive? ? @apart&.ready? : !@finished.empty?)
+
+        def take
+          outcome = @ready.shift || @stretch&.shift
+          return deliver(outcome) if outcome
+
+          @pending.zero? ? take_aside : receive(@finished.take(more?))
+        end
+
+        def await_rest(deadline)
+          return true unless @fibers
+
+          @finished.settle
+          @fibers.await_rest(deadline)
+        end
+
+        def cancel
+          @finished.settle
+          kept = @fibers ? @fibers.cancel : []
+          kept += [@threads, *@others&.values].compact.flat_map { |part| part.cancel }
+          kept += @stretches.keys.flat_map { |stretch| Array.new(stretch.size) { stretch.shift } } if @stretches
+          (kept + @ready).grep(Outcome).reject { |outcome| outcome.item.is_a?(Stretch) }
+        end
+
+        def remains = Crew.remains(@remains)
+
+        def close
+          decide
+          @finished.settle
+          [@threads, @fibers, *@others&.values].compact.each(&:close)
+        end
+
+        private
+
+        # @!group Sending items off
+
+        def dispatch(index, item)
+          return stretch(index, item) if @stretching
+          return threads.submit(index, item) if @level.kind == :threads
+
+          @in_fibers[index] = true
+          fibers.submit(index, item)
+        end
+
+        def stretch(index, item)
+          return begin_stretch(index, item) if @stretch.nil? || @stretch.over?
+
+          @stretch.add(index, item)
+          hand_back(@stretch) if @stretch.over?
+        end
+
+        def begin_stretch(index, item)
+          @stretch = Stretch.new(@attempt)
+          @stretch.add(index, item)
+          @stretches[@stretch] = true
+          threads.submit(index, @stretch, @stretch)
+        end
+
+        # Its worker has left, or is no longer the only one.
+        def hand_back(stretch)
+          while (task = stretch.leftover)
+            dispatch(*task)
+          end
+        end
+
+        def threads
+          @threads ||= Uninterruptible.run do
+            Threads.new.executor(@attempt, limit: @level.limit, finished: @finished).tap { |made| @remains << made.remains }
+          end
+        end
+
+        def fibers
+          @fibers ||= Uninterruptible.run do
+            Fibers.new.apart(detector || @attempt, limit: @cap, finished: @finished).tap { |made| @remains << made.remains }
+          end
+        end
+
+        def detector = @among.include?(:hybrid) ? (@detector = Hybrid::BlockingDetector.new(@attempt)) : nil
+
+        # @!group Taking outcomes
+
+        # @return [Boolean] whether more items could be in flight
+        def more? = !@apart && @pending >= @level.limit && @level.limit < @cap
+
+        def receive(message)
+          case message
+          when Outcome then message.item.is_a?(Stretch) ? absorb(message) : admit(message)
+          when Mailbox::TICK then stalled
+          else fibers.receive(message == Mailbox::CLOSED ? nil : message)
+          end
+        end
+
+        def admit(outcome)
+          outcome = @in_fibers.delete(outcome.index) ? @fibers.receive(outcome) : @threads.receive(outcome)
+          deliver(outcome) if outcome
+        end
+
+        def deliver(outcome)
+          @pending -= 1
+          @climb.record(@moment = outcome.finished_at, outcome.ok? ? 1 : 0, 1)
+          judge if @climb.due?
+          outcome
+        end
+
+        def take_aside
+          outcome = @others.fetch(@aside_kind).take or return
+          @aside -= 1
+          @climb.record(outcome.finished_at, outcome.ok? ? 1 : 0, 1)
+          judge if @climb.due?
+          outcome
+        end
+
+        # A stretch is over: what it has done, what its worker has died of, and what it has left.
+        def absorb(outcome)
+          stretch = outcome.item
+          @threads.receive(outcome, again: false)
+          @stretches.delete(stretch)
+          @stretch = nil if @stretch.equal?(stretch)
+          count = stretch.size
+          while (done = stretch.shift)
+            @ready << done
+          end
+          @pace.record(outcome.duration, count) if count.positive?
+          bury(*stretch.current, stretch.tries, outcome.worker) if stretch.current
+          hand_back(stretch)
+          @room = room
+          nil
+        end
+
+        def bury(index, item, tries, worker)
+          death = WorkerThread.death(index, item, worker, tries)
+          return @ready << death unless @attempt.policy.again?(death.error, tries)
+
+          threads.submit(index, item, @attempt, tries)
+        end
+
+        # @!group Changing the level
+
+        def note_idle
+          now = Deadline.now
+          @climb.idle(now - @moment)
+          @moment = now
+        end
+
+        def stalled
+          follow if @climb.stalled(Deadline.now)
+          nil
+        end
+
+        def judge
+          @climb.judge
+          follow unless @climb.level == @level
+          decide if @climb.settled?
+        end
+
+        def follow
+          @level = @climb.level
+          @apart = apart if APART.include?(@level.kind)
+          @apart = nil unless APART.include?(@level.kind)
+          arrange unless @apart
+          decide
+        end
+
+        def arrange
+          @stretching = STRETCHES && @level.kind == :threads && @level.limit == 1
+          @stretches ||= {}.compare_by_identity
+          @threads&.limit = @level.kind == :threads ? @level.limit : 0
+          @room = room
+          @least = (@level.limit / 2.0).ceil
+          return if @stretching || @stretch.nil?
+
+          left = @stretch
+          @stretch = nil
+          hand_back(left)
+        end
+
+        # One item in hand for each thread: it need not wait for the caller's thread to be switched to and back.
+        def room
+          return 1 + @pace.ahead if @stretching
+
+          @level.kind == :threads ? @level.limit * 2 : @level.limit
+        end
+
+        def apart
+          kind = @level.kind
+          @others ||= {}
+          @others[kind] ||= Uninterruptible.run do
+            Mechanisms.find(kind).executor(@attempt, limit: @level.limit).tap { |made| @remains << made.remains if made.remains }
+          end
+          @aside_kind = kind
+          @others[kind]
+        rescue UnsupportedError
+          @climb.refuse(kind)
+          @level = @climb.level
+          nil
+        end
+
+        def decide
+          decision = Decision.new(@climb, on: name_of(@level), among: @among)
+          Thread.current.instance_variable_set(Decision::PLACE, decision)
+        end
+
+        # @return [Symbol]
+        def name_of(level)
+          case level.kind
+          when :threads then level.limit == 1 && @among.include?(:sequence) ? :sequence : :threads
+          when :fibers then @detector && (@detector.offloading? || !@among.include?(:fibers)) ? :hybrid : :fibers
+          else level.kind
+          end
+        end
+      end
+      private_constant :Crew
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "mechanism_contract"
+require_relative "state_contract"
+
+module Contracts
+  class AutoTest < Minitest::Test
+    include MechanismContract
+    include StateContract
+
+    def on = :auto
+
+    # There are no items from which it could learn.
+    def test_a_task_sees_nothing_that_an_earlier_one_has_left
+      error = assert_raises(Plait::UsageError) { Plait.run(on: :auto) { flunk } }
+      assert_match(/Plait\.run has no items/, error.message)
+    end
+  end
+end
