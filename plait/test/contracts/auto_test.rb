@@ -17,4 +17,19 @@ module Contracts
       assert_match(/Plait\.run has no items/, error.message)
     end
   end
+
+  # What it may choose, by itself.
+  [%i[fibers], %i[sequence hybrid], %i[processes]].each do |among|
+    const_set("AutoAmong#{among.join.capitalize}Test", Class.new(Minitest::Test) do
+      include MechanismContract
+
+      define_method(:among) { among }
+
+      def on = :auto
+
+      def map(items, **options, &body) = super(items, among: among, **options, &body)
+
+      def each_result(items, **options, &body) = super(items, among: among, **options, &body)
+    end)
+  end
 end

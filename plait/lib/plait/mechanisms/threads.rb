@@ -48,6 +48,7 @@ module Plait
           (@staff - limit).times { @queue << false }
           @staff = [@staff, limit].min
           @limit = limit
+          start_worker while @staff < [@pending, @limit].min
         end
 
         def prepare(count)

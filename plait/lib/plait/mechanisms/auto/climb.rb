@@ -16,20 +16,22 @@ module Plait
         # A ratio that is that much beyond its threshold needs no second look.
         CLEAR = 1.2
         # Seconds and items of a window.
-        SHORT = 0.02
+        SHORT = 0.05
         LONG = 0.5
         ITEMS = 5
         # Seconds of a window while nothing is tried.
         RESTING = 0.1
+        # Seconds in which nothing finishes, once it is known how items are: less may be the doing of other programs.
+        PATIENCE = 0.15
         # Seconds until the neighbours are tried again; twice as many each time that nothing changes.
         PAUSES = (0.5..8.0)
         # The neighbours are tried in at most one part of so many of the time.
         RARELY = 20
         # Seconds for an item from which handing it to one of several workers may cost less than it gains.
         WORTHWHILE = 50e-6
-        # By so much the rate or the use of processors differs when the work has changed.
+        # By so much the work of an item differs when the work has changed, in two windows or one; of the rate, which depends on
+        # what else the machine does, the second is asked.
         CHANGE = 1.6
-        # By so much it differs when one window is enough to say so.
         LEAP = 3.0
         # Part of a window in which workers had nothing to do: with more of it the source is what limits the rate.
         IDLE = 0.25
@@ -38,8 +40,8 @@ module Plait
         attr_reader :level
         # @return [Window, nil] of the level that is kept for now
         attr_reader :base
-        # @return [Hash{Level => Window}] the last one of each level
-        attr_reader :tried
+        # @return [Hash{Level => Trial}] the last one of each level, since the work has changed
+        attr_reader :trials
         # @return [Integer] items so far
         attr_reader :total
         # @return [Integer] how often the work has changed
@@ -51,7 +53,7 @@ module Plait
           @ladder = ladder
           @cpu = cpu
           @level = ladder.first
-          @tried = {}
+          @trials = {}
           @changes = 0
           @last = now
           @phase = :measure
@@ -80,8 +82,15 @@ module Plait
           @last = now if now > @last
         end
 
+        # A long time without work is no part of a window: a burst after it is one by itself.
         # @param seconds [Float] in which workers had nothing to do
-        def idle(seconds) = @idle += seconds
+        def idle(seconds)
+          @idle += seconds
+          return if seconds < SHORT / 2
+
+          @skip = @level.limit
+          open
+        end
 
         # @return [Boolean] whether a window is complete
         def due?
@@ -95,15 +104,16 @@ module Plait
 
         # Judges the window that is due, and may change the level.
         def judge
-          window = close or return
-          @tried[window.level] = window
-          send(@phase, window)
+          window = close
+          send(@phase, window) if window
         end
 
         # To be called now and then while the caller waits for an item to finish, and has more.
         # @return [Boolean] whether the level has changed: so it does while nothing finishes and the processor is idle
         def stalled(now)
           seconds = now - @marked
+          return false if @base && seconds < PATIENCE
+
           busy = (@cpu.call - @cpu_marked) / seconds if seconds.positive? && @seen == @total
           mark(now)
           up = @ladder.double(@level) if busy && busy < Ladder::BUSY
@@ -170,8 +180,8 @@ module Plait
         end
 
         def trial(window)
-          ratio = window.rate / @base.rate
           @rival = window
+          ratio = compare(@base.rate)
           return adopt if ratio >= worth * CLEAR
           return reject if ratio < worth / CLEAR
 
@@ -180,14 +190,20 @@ module Plait
         end
 
         def again(window)
-          rate = Math.sqrt(window.rate * @base.rate)
+          ratio = compare(Math.sqrt(window.rate * @base.rate))
           @base = window
-          @rival.rate >= rate * worth ? adopt : reject
+          ratio >= worth ? adopt : reject
+        end
+
+        def compare(rate)
+          ratio = @rival.rate / [rate, 1e-9].max
+          @trials[@rival.level] = Trial.new(@base.level, @rival, ratio)
+          ratio
         end
 
         def rest(window)
           @odd = changed?(window) ? @odd + 1 : 0
-          return change(window) if @odd > 1 || (@odd == 1 && differ?(window.rate, @reference.rate, LEAP))
+          return change(window) if @odd > 1 || (@odd == 1 && differ?(window.work, @reference.work, LEAP))
           return unless @odd.zero? && @last >= @wake_at
 
           @pause = [@pause * 2, PAUSES.end].min
@@ -247,7 +263,7 @@ module Plait
         def changed?(window)
           return !(@reference = window) unless @reference
 
-          differ?(window.rate, @reference.rate) || (window.busy - @reference.busy).abs > (CHANGE - 1) / 2
+          differ?(window.work, @reference.work) || differ?(window.rate, @reference.rate, LEAP)
         end
 
         def differ?(one, other, factor = CHANGE) = one > other * factor || other > one * factor
@@ -259,6 +275,7 @@ module Plait
 
         def explore(window)
           @exploring = @last
+          @ladder.forgive
           @base = window
           @directions = %i[up aside down]
           try_next
@@ -266,8 +283,7 @@ module Plait
 
         def restart
           @changes += 1
-          @tried.clear
-          @ladder.forgive
+          @trials.clear
           @pause = PAUSES.begin
         end
       end

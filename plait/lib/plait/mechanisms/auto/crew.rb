@@ -28,7 +28,7 @@ module Plait
         STRETCHES = RUBY_ENGINE == "ruby"
 
         # @return [Proc] ends what a run has left whose caller is gone; it does not lead to the run
-        def self.remains(parts) = -> { parts.each(&:call) }
+        def self.remains(parts) = -> { parts.compact.each(&:call) }
 
         # @param among [Array<Symbol>]
         def initialize(attempt, cap, among)
@@ -41,35 +41,29 @@ module Plait
           @ready = []
           @pending = @aside = 0
           @in_fibers = {}
+          @stretches = {}.compare_by_identity
+          @others = {}
           @pace = Pace.new(1)
           @climb = Climb.new(Ladder.new(among, cap, Etc.nprocessors), @moment = Deadline.now, CPU)
           follow
         end
 
-        def room?
-          return @pending.zero? && @apart.room? if @apart
-          return @pending < @room if @in_fibers.empty? || @level.kind == :fibers
-
-          @pending < @level.limit # items of the old level run beside those of the new one
-        end
+        def room? = @pending < (@plain ? @room : narrow)
 
         def submit(index, item)
-          if @apart
-            @aside += 1
-            return @apart.submit(index, item)
-          end
           note_idle if @pending < @least
           @pending += 1
-          dispatch(index, item)
+          @stretching ? stretch(index, item) : dispatch(index, item)
         end
 
-        def ready? = !@ready.empty? || (@stretch && @stretch.ready?) || (@aside.positive? ? @apart&.ready? : !@finished.empty?)
+        def ready? = !@ready.empty? || (@aside.positive? ? @apart.ready? : !@finished.empty?)
 
         def take
-          outcome = @ready.shift || @stretch&.shift
-          return deliver(outcome) if outcome
-
-          @pending.zero? ? take_aside : receive(@finished.take(more?))
+          if (outcome = @ready.shift)
+            @pending -= 1
+            return outcome
+          end
+          @aside.positive? ? take_apart : receive(@finished.take(more?))
         end
 
         def await_rest(deadline)
@@ -82,8 +76,8 @@ module Plait
         def cancel
           @finished.settle
           kept = @fibers ? @fibers.cancel : []
-          kept += [@threads, *@others&.values].compact.flat_map { |part| part.cancel }
-          kept += @stretches.keys.flat_map { |stretch| Array.new(stretch.size) { stretch.shift } } if @stretches
+          kept += [@threads, *@others.values].compact.flat_map(&:cancel)
+          kept += @stretches.keys.flat_map(&:done)
           (kept + @ready).grep(Outcome).reject { |outcome| outcome.item.is_a?(Stretch) }
         end
 
@@ -92,7 +86,7 @@ module Plait
         def close
           decide
           @finished.settle
-          [@threads, @fibers, *@others&.values].compact.each(&:close)
+          [@threads, @fibers, *@others.values].compact.each(&:close)
         end
 
         private
@@ -100,9 +94,16 @@ module Plait
         # @!group Sending items off
 
         def dispatch(index, item)
-          return stretch(index, item) if @stretching
-          return threads.submit(index, item) if @level.kind == :threads
+          case @level.kind
+          when :threads then @stretching ? stretch(index, item) : threads.submit(index, item)
+          when :fibers then in_fiber(index, item)
+          else
+            @aside += 1
+            @apart.submit(index, item)
+          end
+        end
 
+        def in_fiber(index, item)
           @in_fibers[index] = true
           fibers.submit(index, item)
         end
@@ -145,7 +146,7 @@ module Plait
         # @!group Taking outcomes
 
         # @return [Boolean] whether more items could be in flight
-        def more? = !@apart && @pending >= @level.limit && @level.limit < @cap
+        def more? = !apart? && @pending >= @level.limit && @level.limit < @cap
 
         def receive(message)
           case message
@@ -167,12 +168,10 @@ module Plait
           outcome
         end
 
-        def take_aside
-          outcome = @others.fetch(@aside_kind).take or return
+        def take_apart
+          outcome = @apart.take or return
           @aside -= 1
-          @climb.record(outcome.finished_at, outcome.ok? ? 1 : 0, 1)
-          judge if @climb.due?
-          outcome
+          deliver(outcome)
         end
 
         # A stretch is over: what it has done, what its worker has died of, and what it has left.
@@ -181,15 +180,20 @@ module Plait
           @threads.receive(outcome, again: false)
           @stretches.delete(stretch)
           @stretch = nil if @stretch.equal?(stretch)
-          count = stretch.size
-          while (done = stretch.shift)
-            @ready << done
-          end
-          @pace.record(outcome.duration, count) if count.positive?
+          gather(stretch, outcome)
           bury(*stretch.current, stretch.tries, outcome.worker) if stretch.current
           hand_back(stretch)
-          @room = room
           nil
+        end
+
+        def gather(stretch, outcome)
+          @ready.concat(done = stretch.done)
+          return if done.empty?
+
+          @pace.record(outcome.duration, done.size)
+          @room = room
+          @climb.record(@moment = outcome.finished_at, done.count(&:ok?), done.size)
+          judge if @climb.due?
         end
 
         def bury(index, item, tries, worker)
@@ -220,23 +224,43 @@ module Plait
 
         def follow
           @level = @climb.level
-          @apart = apart if APART.include?(@level.kind)
-          @apart = nil unless APART.include?(@level.kind)
-          arrange unless @apart
+          apart? ? separate : arrange
           decide
         end
 
+        def apart? = APART.include?(@level.kind)
+
         def arrange
           @stretching = STRETCHES && @level.kind == :threads && @level.limit == 1
-          @stretches ||= {}.compare_by_identity
           @threads&.limit = @level.kind == :threads ? @level.limit : 0
           @room = room
           @least = (@level.limit / 2.0).ceil
+          @plain = @fibers.nil? && @apart.nil?
           return if @stretching || @stretch.nil?
 
           left = @stretch
           @stretch = nil
           hand_back(left)
+        end
+
+        # They begin when nothing else runs.
+        def separate
+          @stretching = @plain = false
+          @stretch = nil
+          @least = 0
+          @apart = executor_apart
+        rescue UnsupportedError
+          @climb.refuse(@level.kind)
+          @level = @climb.level
+          arrange
+        end
+
+        # @return [Integer] items that may be pending while workers of several kinds have some
+        def narrow
+          return @pending.zero? || (@pending == @aside && @apart.room?) ? @pending + 1 : 0 if apart?
+          return 0 if @aside.positive?
+
+          @in_fibers.empty? || @level.kind == :fibers ? @room : @level.limit
         end
 
         # One item in hand for each thread: it need not wait for the caller's thread to be switched to and back.
@@ -246,23 +270,14 @@ module Plait
           @level.kind == :threads ? @level.limit * 2 : @level.limit
         end
 
-        def apart
-          kind = @level.kind
-          @others ||= {}
-          @others[kind] ||= Uninterruptible.run do
-            Mechanisms.find(kind).executor(@attempt, limit: @level.limit).tap { |made| @remains << made.remains if made.remains }
+        def executor_apart
+          @others[@level.kind] ||= Uninterruptible.run do
+            Mechanisms.find(@level.kind).executor(@attempt, limit: @level.limit).tap { |made| @remains << made.remains }
           end
-          @aside_kind = kind
-          @others[kind]
-        rescue UnsupportedError
-          @climb.refuse(kind)
-          @level = @climb.level
-          nil
         end
 
         def decide
-          decision = Decision.new(@climb, on: name_of(@level), among: @among)
-          Thread.current.instance_variable_set(Decision::PLACE, decision)
+          Decision.last = Decision.new(@climb) { |level| [name_of(level), level.limit] }
         end
 
         # @return [Symbol]

@@ -9,7 +9,13 @@ module Plait
       Level = Struct.new(:kind, :limit)
 
       # What was measured at a level: items a second, and processors that the program kept busy meanwhile.
-      Window = Struct.new(:level, :items, :rate, :busy)
+      Window = Struct.new(:level, :items, :rate, :busy) do
+        # @return [Float] seconds of processor time for an item
+        def work = busy / [rate, 1e-9].max
+      end
+
+      # A window beside that of another level, and how many times as many items it gave.
+      Trial = Struct.new(:base, :window, :ratio)
 
       # The levels that may be tried beside a given one.
       class Ladder
@@ -73,10 +79,12 @@ module Plait
 
         def aside(from, busy)
           return if @apart.include?(from.kind)
-          return Level.new(:fibers, from.limit) if fibers?(from) && from.limit >= SOME && (busy >= BUSY || from.limit >= MANY)
-          return back(from) if from.kind == :fibers && !@refused[:threads]
 
-          apart if busy >= BUSY
+          other = apart if busy >= BUSY
+          return other if other
+          return Level.new(:fibers, from.limit) if fibers?(from) && from.limit >= SOME && (busy >= BUSY || from.limit >= MANY)
+
+          back(from) if from.kind == :fibers && !@refused[:threads]
         end
 
         def down(from)
@@ -100,7 +108,7 @@ module Plait
           Level.new(kind, limit) if kind && (limit > 1 || @most.each_value.none?(&:positive?))
         end
       end
-      private_constant :Level, :Window, :Ladder
+      private_constant :Level, :Window, :Trial, :Ladder
     end
   end
 end

@@ -17,6 +17,8 @@ module Plait
 
         # @return [Array(Integer, Object), nil] index and item that run
         attr_reader :current
+        # @return [Array<Outcome>] of items that are over
+        attr_reader :done
         # @return [Integer] attempts at it so far
         attr_reader :tries
 
@@ -34,15 +36,6 @@ module Plait
 
         # @return [Array(Integer, Object), nil] index and item that nobody has begun
         def leftover = @items.shift
-
-        # @return [Outcome, nil] the next one that is there
-        def shift = @done.shift
-
-        # @return [Integer] outcomes that are there
-        def size = @done.size
-
-        # @return [Boolean] whether an outcome is there
-        def ready? = !@done.empty?
 
         # The worker thread calls it in place of an {Attempt}.
         # @return [Outcome] its item is this
