@@ -18,8 +18,8 @@ module Contracts
     end
   end
 
-  # What it may choose, by itself.
-  [%i[fibers], %i[sequence hybrid], %i[processes]].each do |among|
+  # Parts of what it may choose.
+  [%i[fibers], %i[sequence hybrid]].each do |among|
     const_set("AutoAmong#{among.join.capitalize}Test", Class.new(Minitest::Test) do
       include MechanismContract
 

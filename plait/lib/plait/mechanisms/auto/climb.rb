@@ -28,7 +28,7 @@ module Plait
         # The neighbours are tried in at most one part of so many of the time.
         RARELY = 20
         # Seconds for an item from which handing it to one of several workers may cost less than it gains.
-        WORTHWHILE = 50e-6
+        WORTHWHILE = 0.00005
         # By so much the work of an item differs when the work has changed, in two windows or one; of the rate, which depends on
         # what else the machine does, the second is asked.
         CHANGE = 1.6

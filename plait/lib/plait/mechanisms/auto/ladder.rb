@@ -56,10 +56,10 @@ module Plait
           end
         end
 
-        # @return [Level, nil] more of the same kind, while nothing is measured
+        # @return [Level, nil] the next one, while nothing is measured
         def double(from)
-          limit = [from.limit * 2, @most.fetch(from.kind, 0), MANY].min
-          Level.new(from.kind, limit) if limit > from.limit
+          level = up(from)
+          level if level && level.limit <= MANY
         end
 
         private
@@ -80,11 +80,16 @@ module Plait
         def aside(from, busy)
           return if @apart.include?(from.kind)
 
-          other = apart if busy >= BUSY
-          return other if other
-          return Level.new(:fibers, from.limit) if fibers?(from) && from.limit >= SOME && (busy >= BUSY || from.limit >= MANY)
+          (apart if busy >= BUSY) || (from.kind == :fibers ? back(from) : cheaper(from, busy))
+        end
 
-          back(from) if from.kind == :fibers && !@refused[:threads]
+        def cheaper(from, busy)
+          Level.new(:fibers, from.limit) if fibers?(from) && from.limit >= SOME && (busy >= BUSY || from.limit >= MANY)
+        end
+
+        def back(from)
+          limit = [from.limit, @most[:threads], MANY].min
+          Level.new(:threads, limit) if limit.positive? && !@refused[:threads]
         end
 
         def down(from)
@@ -93,11 +98,6 @@ module Plait
 
           half = from.limit / 2
           from.kind == :fibers && half < SOME && @most[:threads] >= half ? Level.new(:threads, half) : Level.new(from.kind, half)
-        end
-
-        def back(from)
-          limit = [from.limit, @most[:threads], MANY].min
-          Level.new(:threads, limit) if limit.positive?
         end
 
         def fibers?(from) = from.kind == :threads && @most[:fibers].positive? && !@refused[:fibers]
