@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
-require_relative "auto/crew"
+require_relative "auto/pool"
 require_relative "auto/decision"
 require_relative "mechanism"
 
@@ -19,7 +19,7 @@ module Plait
 
       def default_limit = DEFAULT_LIMIT
 
-      def executor(attempt, limit:) = Crew.new(attempt, limit, usable(attempt.policy.among || AMONG))
+      def executor(attempt, limit:) = Pool.new(attempt, limit, usable(attempt.policy.among || AMONG))
 
       def scope(**)
         raise UsageError, "Plait.run has no items from which on: :auto could learn; name a mechanism, such as on: :threads"

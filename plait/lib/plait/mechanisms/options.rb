@@ -21,7 +21,7 @@ module Plait
       attr_reader :on_error
       # @return [#call, nil] called with (done, total or nil)
       attr_reader :progress
-      # @return [Array<Symbol>, nil] mechanisms that `on: :auto` may choose; nil: those that share memory
+      # @return [Array<Symbol>, nil] mechanisms that `on: :auto` may choose; nil: all that share memory
       attr_reader :among
 
       def initialize(limit: nil, timeout: nil, deadline: nil, retries: 0, on_error: :raise, progress: nil, among: nil)

@@ -40,19 +40,19 @@ module Plait
           @queue = Thread::Queue.new
           @finished = finished
           @workers = []
-          @staff = @pending = 0
+          @active = @pending = 0
         end
 
         # From now on so many work at most: others end, each after its item.
         def limit=(limit)
-          (@staff - limit).times { @queue << false }
-          @staff = [@staff, limit].min
+          (@active - limit).times { @queue << false }
+          @active = [@active, limit].min
           @limit = limit
-          start_worker while @staff < [@pending, @limit].min
+          start_worker while @active < [@pending, @limit].min
         end
 
         def prepare(count)
-          hire while @staff < [count, @limit].min
+          hire while @active < [count, @limit].min
         end
 
         # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
@@ -61,7 +61,7 @@ module Plait
         # @param attempt [#call] runs the item
         # @param made [Integer] attempts made before
         def submit(index, item, attempt = @attempt, made = 0)
-          start_worker if @pending >= @staff && @staff < @limit
+          start_worker if @pending >= @active && @active < @limit
           @pending += 1
           @queue << [attempt, index, item, made]
         end
@@ -104,17 +104,17 @@ module Plait
         def start_worker(number = free_number)
           hire(number)
         rescue ThreadError => e
-          raise UnsupportedError.no_thread("the items", e) if @staff.zero?
+          raise UnsupportedError.no_thread("the items", e) if @active.zero?
 
-          @limit = @staff
+          @limit = @active
         end
 
         def hire(number = free_number)
           @workers[number] = WorkerThread.new(number, @queue, @finished)
-          @staff += 1
+          @active += 1
         end
 
-        def free_number = (@workers.index(&:gone?) if @workers.size > @staff) || @workers.size
+        def free_number = (@workers.index(&:gone?) if @workers.size > @active) || @workers.size
 
         # One that its item has ended: others may wait for it, and that item may be tried again.
         def tried_again?(outcome, again)
@@ -128,7 +128,7 @@ module Plait
 
         def replace(number)
           @workers[number].join
-          @staff -= 1
+          @active -= 1
           start_worker(number)
         end
       end

@@ -65,7 +65,7 @@ module Plait
           mark(now)
         end
 
-        # @return [Boolean] whether the level is the best of those that were tried
+        # @return [Boolean] whether the level is the best one so far
         def settled? = @phase == :rest
 
         # @param now [Float] when they had finished

@@ -34,7 +34,7 @@ module Plait
 
         def add(index, item) = @items << [index, item]
 
-        # @return [Array(Integer, Object), nil] index and item that nobody has begun
+        # @return [Array(Integer, Object), nil] index and item that no worker has started
         def leftover = @items.shift
 
         # The worker thread calls it in place of an {Attempt}.
