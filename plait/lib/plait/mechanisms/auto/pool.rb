@@ -73,6 +73,7 @@ module Plait
         def await_rest(deadline)
           return true unless @fibers
 
+          receive(@finished.pop) until @stretches.empty?
           @finished.settle
           @fibers.await_rest(deadline)
         end
@@ -133,16 +134,28 @@ module Plait
           end
         end
 
+        # An interrupt between a pool's start and its being known would leave its threads behind.
         def threads
-          @threads ||= Uninterruptible.run do
-            Threads.new.executor(@attempt, limit: @level.limit, finished: @finished).tap { |made| @remains << made.remains }
+          @threads || Uninterruptible.run do
+            keep(@threads = Threads.new.executor(@attempt, limit: @level.limit, finished: @finished))
           end
         end
 
         def fibers
-          @fibers ||= Uninterruptible.run do
-            Fibers.new.apart(detector || @attempt, limit: @cap, finished: @finished).tap { |made| @remains << made.remains }
+          @fibers || Uninterruptible.run do
+            keep(@fibers = Fibers.new.apart(detector || @attempt, limit: @cap, finished: @finished))
           end
+        end
+
+        def executor_apart
+          @others[@level.kind] || Uninterruptible.run do
+            keep(@others[@level.kind] = Mechanisms.find(@level.kind).executor(@attempt, limit: @level.limit))
+          end
+        end
+
+        def keep(executor)
+          @remains << executor.remains
+          executor
         end
 
         def detector = @among.include?(:hybrid) ? (@detector = Hybrid::BlockingDetector.new(@attempt)) : nil
@@ -272,12 +285,6 @@ module Plait
           return 1 + @pace.ahead if @stretching
 
           @level.kind == :threads ? @level.limit * 2 : @level.limit
-        end
-
-        def executor_apart
-          @others[@level.kind] ||= Uninterruptible.run do
-            Mechanisms.find(@level.kind).executor(@attempt, limit: @level.limit).tap { |made| @remains << made.remains }
-          end
         end
 
         def decide
