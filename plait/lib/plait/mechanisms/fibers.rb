@@ -26,26 +26,24 @@ module Plait
       end
 
       def executor(attempt, limit:)
-        Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit, **loop_options)
+        Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit)
       end
 
       # One whose loop turns in a thread of its own, wherever the caller is.
       # @param finished [Thread::Queue] gets the outcomes, and what {ThreadedHost#receive} raises
       # @return [Executor]
-      def apart(attempt, limit:, finished:) = ThreadedHost.new(attempt, limit, finished: finished, **loop_options)
+      def apart(attempt, limit:, finished:) = ThreadedHost.new(attempt, limit, finished: finished)
 
       def scope(options:, &block)
         return TaskScope.open(options: options, &block) if Fiber.current_scheduler
 
-        own.run(deadline: options.deadline, **loop_options) { TaskScope.open(options: options, &block) }
+        own.run(deadline: options.deadline) { TaskScope.open(options: options, &block) }
       end
 
       private
 
       # @return [Class] of the pool that brings a loop along
       def own = Patches.root? ? Host : ThreadedHost
-
-      def loop_options = {}
     end
     private_constant :Fibers
   end
