@@ -13,7 +13,7 @@ module Plait
       # Runs the items on an event loop in the calling thread, which turns while the caller waits for an outcome.
       class Host < Pool
         def initialize(attempt, limit)
-          super(attempt, limit)
+          super
           @finished = []
           @loop = attach
         end
