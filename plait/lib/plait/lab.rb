@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "lab/cell"
+require_relative "lab/rack_watch"
 require_relative "lab/report"
 require_relative "lab/report_set"
 require_relative "lab/session"
 require_relative "lab/table"
+require_relative "lab/watch"
 require_relative "lab/workload"
 require_relative "mechanisms"
 require_relative "mechanisms/options"
@@ -45,6 +47,16 @@ module Plait
         Session.new(comparison.workload, rounds: rounds, warmup: warmup, seed: seed, budget: budget, memory: memory,
                                          bound: bound, on_event: on_event).run
       end
+
+      # Looks at the running program, at less than one percent of a processor, until {Watch#stop}.
+      # @example
+      #   watch = Plait::Lab.watch(sources: { jobs: queue })
+      #   puts watch
+      # @param interval [Numeric] seconds between two looks at least
+      # @param sources [Hash{Symbol => #statistics, Thread::Queue}] pools and queues to show
+      # @return [Watch]
+      # @raise [UsageError]
+      def watch(interval: 0.1, sources: {}) = Watch.new(interval: interval, sources: sources)
     end
 
     # The workload behind {Plait.compare}: one body, one cell for each mechanism at each limit.

@@ -142,7 +142,7 @@ module Plait
     def refuse(index, item) = deliver(@attempt.refuse(index, item))
 
     def collect
-      outcome = @executor.take
+      outcome = @executor.take or return
       @pending -= 1
       deliver(outcome)
     end
