@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "lab/cell"
+require_relative "lab/judgement"
 require_relative "lab/report"
 require_relative "lab/report_set"
 require_relative "lab/session"
