@@ -25,6 +25,11 @@ class LabTablesTest < Minitest::Test
     assert_equal([["sequence", "1.23 kB", "12.5", "4.00", "40 B", "1.00", "0", "3", "1.00"]], counted.rows)
   end
 
+  def test_an_interrupted_run_names_what_was_not_measured
+    tables = report(row(:sequence, 3.0), Lab::Row.new(cell(:threads), []), interrupted: true).tables
+    assert_equal([["threads", "the run ended before its first trial"]], tables.last.rows)
+  end
+
   def test_few_rounds_say_so
     few = report(row(:sequence, 3.0), row(:threads, 1.0)).tables.first
     assert_equal(["3.00 × ?", "fastest ?"], few.rows.map(&:last))

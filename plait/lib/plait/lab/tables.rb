@@ -116,8 +116,15 @@ module Plait
       end
 
       def missing
-        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] } + uncounted
+        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] } + unreached + uncounted
         Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
+      end
+
+      # Rows that an interrupt, or an error, has left without a trial.
+      def unreached
+        return [] if @report.rows.none?(&:measured?)
+
+        @report.rows.select(&:untried?).map { |row| [row.label, "the run ended before its first trial"] }
       end
 
       # Where the table of allocations has rows, the reasons for the missing rows are its notes. A reason that many rows share,
