@@ -2,7 +2,7 @@
 
 require "json"
 require_relative "sample"
-require_relative "statistics"
+require_relative "../../plait/lib/plait/lab"
 
 module Bench
   module Harness
@@ -53,19 +53,30 @@ module Bench
         samples.transform_values { |sample| metric.value(sample) }.compact
       end
 
-      # @return [Statistics::Summary, nil]
-      def summary(contestant, metric) = Statistics.summary(figures(contestant, metric).values)
+      # @return [Plait::Lab::Statistics, nil]
+      def summary(contestant, metric) = Plait::Lab::Statistics.of(figures(contestant, metric).values)
 
       # Plait ÷ the contestant, of the medians.
       # @return [Float, nil]
       def ratio(contestant, metric)
-        Statistics.ratio(median(bench_case.plait, metric), median(contestant, metric)) if contestant && bench_case.plait
+        return unless contestant && bench_case.plait
+
+        figure, other = [bench_case.plait, contestant].map { |one| median(one, metric) }
+        figure / other if figure && other&.nonzero?
       end
 
       # Plait, or another one, ÷ the contestant, the median of the rounds' ratios.
       # @return [Float, nil]
       def paired_ratio(contestant, metric, of: bench_case.plait)
-        Statistics.paired_ratio(figures(of, metric), figures(contestant, metric)) if contestant && of
+        judgement(metric).against(of.name, contestant.name).ratio if contestant && of
+      end
+
+      # @param metric [Metric]
+      # @return [Plait::Lab::Judgement] of the contestants' names; Plait is the one that all are held against
+      def judgement(metric)
+        rounds = @entries.each_value.flat_map(&:keys).uniq.sort
+        series = bench_case.contestants.to_h { |one| [one.name, figures(one, metric).values_at(*rounds)] }
+        Plait::Lab::Judgement.new(series, reference: bench_case.plait&.name, lower_is_better: metric.lower_is_better?)
       end
 
       # @param metric [Metric]

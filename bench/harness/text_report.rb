@@ -11,7 +11,8 @@ module Bench
         All contestants of a case ran in one interleaved run, in random order, each round of each in a fresh process that
         does a little of the work beforehand; their results were equal. Figures are medians of the rounds, with the least
         and the most beside them. "plait ÷ it" is the ratio of the medians in the first metric, "paired" the median of the
-        ratios inside each round, in which what disturbed a whole round cancels out. Compare inside one run only: on
+        ratios inside each round, in which what disturbed a whole round cancels out; with "?" the rounds don't settle which
+        is better (fewer than 6 rounds of two contestants settle nothing). Compare inside one run only: on
         another machine, or with other neighbours, wall-clock figures move by factors, CPU time by about a third, ratios
         least.
       TEXT
@@ -81,7 +82,13 @@ module Bench
         return ["", ""] if contestant.plait?
 
         metric = ledger.bench_case.metrics.first
-        [ledger.ratio(contestant, metric), ledger.paired_ratio(contestant, metric)].map { |ratio| number(ratio) }
+        [number(ledger.ratio(contestant, metric)), paired(ledger, contestant, metric)]
+      end
+
+      # With a question mark where the rounds can't tell which of the two is better.
+      def paired(ledger, contestant, metric)
+        found = ledger.judgement(metric).against(ledger.bench_case.plait.name, contestant.name)
+        found.ratio && found.answer == :unsettled ? "#{number(found.ratio)} ?" : number(found.ratio)
       end
 
       def goals

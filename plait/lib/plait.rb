@@ -32,8 +32,8 @@ module Plait
     # Runs the block for each item.
     #
     # @param items [#each] an Array, a Range, any Enumerable; endless ones belong to {each_result}
-    # @param on [Symbol, Array<Symbol>] :sequence, :threads, :fibers, :hybrid, :processes, :ractors, a pair such as
-    #   [:processes, :fibers], or :sidekiq, which takes no block but a {job}
+    # @param on [Symbol, Array<Symbol>] :sequence, :threads, :fibers, :hybrid, :processes, :ractors, :auto, which chooses, a
+    #   pair such as [:processes, :fibers], or :sidekiq, which takes no block but a {job}
     # @param options [Hash]
     # @option options [Integer, nil] :limit items in flight at most; nil: the mechanism's own default
     # @option options [Numeric, nil] :timeout seconds for each attempt at an item
@@ -42,6 +42,7 @@ module Plait
     # @option options [Symbol] :on_error :raise (the first failure ends the run and is raised, see {Failure}), :collect
     #   (the result is an Array of {Outcome}) or :skip (failed items are left out)
     # @option options [#call, nil] :progress called with (done, total or nil) after each item
+    # @option options [Array<Symbol>, nil] :among what `on: :auto` may choose; nil: :sequence, :threads, :fibers and :hybrid
     # @yieldparam item [Object]
     # @return [Array] the block's values, in the order of the items
     # @raise [UsageError] for a wrong option; nothing was run
@@ -81,6 +82,10 @@ module Plait
       mechanism = Mechanisms.fetch(on)
       mechanism.scope(options: scope_options(mechanism, options), &block)
     end
+
+    # What `on: :auto` has chosen in the latest run of the current thread. It changes while a run goes on.
+    # @return [Mechanisms::Decision, nil] nil: there was none
+    def last_decision = Mechanisms::Decision.last
 
     # @param seconds [Numeric] 0 and below: there is no time left
     # @return [Object] the block's value
@@ -126,19 +131,22 @@ module Plait
     def coordinate(items, on, options, block)
       raise UsageError, "a block is needed: what to do with each item" unless block
 
-      Coordinator.new(Mechanisms.fetch(on), items, build(options), block)
+      mechanism = Mechanisms.fetch(on)
+      built = build(options)
+      mechanism.check_among(built.among)
+      Coordinator.new(mechanism, items, built, block)
     end
 
     def build(options)
       Mechanisms::Options.new(**options)
     rescue ArgumentError => e
-      raise UsageError, "#{e.message}; the options are limit, timeout, deadline, retries, on_error and progress"
+      raise UsageError, "#{e.message}; the options are limit, timeout, deadline, retries, on_error, progress and among"
     end
 
     def seconds?(value) = value.is_a?(Numeric) && value.real? && !(value.is_a?(Float) && value.nan?)
 
     def scope_options(mechanism, options)
-      odd = options.keys & %i[progress]
+      odd = options.keys & %i[progress among]
       odd << :on_error if options[:on_error] == :skip
       raise UsageError, "Plait.run takes no #{odd.first}: it is for Plait.map and each_result" if odd.any?
 

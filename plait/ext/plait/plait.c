@@ -66,7 +66,10 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     rb_ext_ractor_safe(false);
     plait_init_rulebook();
     plait_init_deadlines();
+    plait_init_files(plait);
+    plait_init_gate(plait);
     plait_init_malloc(plait);
+    plait_init_pipe(plait);
     plait_init_scheduler(plait);
 #ifdef HAVE_PLAIT_EPOLL
     plait_init_selector(plait);

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "mechanisms/auto"
 require_relative "mechanisms/composite"
 require_relative "mechanisms/fibers"
 require_relative "mechanisms/hybrid"
@@ -73,6 +74,6 @@ module Plait
       end
     end
 
-    [Sequence, Threads, Fibers, Hybrid, Processes, Ractors].each { |kind| register(kind.new) }
+    [Sequence, Threads, Fibers, Hybrid, Processes, Ractors, Auto].each { |kind| register(kind.new) }
   end
 end

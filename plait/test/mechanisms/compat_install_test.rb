@@ -129,6 +129,66 @@ class CompatInstallTest < Minitest::Test
     end
   RUBY
 
+  AFTER_A_RUN = <<~RUBY
+    require "plait"
+    Plait.map([1, 2], on: :fibers) { |x| x }
+  RUBY
+
+  def test_methods_in_ractors_after_a_run_on_fibers
+    skip "no ractors" unless defined?(Ractor) && RUBY_ENGINE == "ruby"
+    result = Support::FreshRuby.run(<<~RUBY)
+      #{AFTER_A_RUN}
+      $VERBOSE = nil
+      Pair = Struct.new(:left, :right)
+      ractor = Ractor.new do
+        mutex = Mutex.new.tap(&:lock)
+        mutex.sleep(0.001)
+        File.open(File::NULL) { |file| file.flock(File::LOCK_SH) }
+        [Thread.new { 7 }.join(5).value, Fiber.new { 8 }.resume, [9].cycle.next, File.read(File::NULL), Pair.new(1, 2).right,
+         IO.select([], [], [], 0), Thread.current.thread_variable_get(:none)]
+      end
+      print (ractor.respond_to?(:value) ? ractor.value : ractor.take).inspect
+    RUBY
+
+    assert_equal(['[7, 8, 9, "", 2, nil, nil]', ""], [result.out, result.err])
+  end
+
+  def test_a_loop_that_a_signal_handler_ends
+    result = Support::FreshRuby.run(<<~RUBY)
+      #{AFTER_A_RUN}
+      ended = Queue.new
+      trap(:USR1) { ended << Plait::Scheduler.new.close.class }
+      Process.kill(:USR1, Process.pid)
+      print ended.pop
+    RUBY
+
+    assert_equal(["NilClass", ""], [result.out, result.err])
+  end
+
+  def test_an_enumerator_of_a_fiber_goes_on_outside
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait"
+      values = Plait.map([[1, 2, 3].each], on: :fibers) { |enumerator| enumerator.tap(&:next) }.first
+      print [values.peek, values.next, values.next, values.size].inspect
+    RUBY
+
+    assert_equal(["[2, 2, 3, 3]", ""], [result.out, result.err])
+  end
+
+  def test_arguments_and_blocks_pass_the_patches
+    result = Support::FreshRuby.run(<<~RUBY)
+      #{AFTER_A_RUN}
+      check = lambda do
+        doubling = Fiber.new { |a, b: 0, &block| [a, b, block] }
+        [doubling.resume(1, b: 2), File.open(File::NULL, mode: "r", &:fileno).class, File.read(File::NULL, mode: "rb").encoding.to_s,
+         (Fiber.new { 1 }.tap(&:resume).resume rescue $!.class), (Thread.new { 1 }.join("x") rescue $!.class)]
+      end
+      print (check.call == Plait.map([1], on: :fibers) { check.call }.first), check.call.inspect
+    RUBY
+
+    assert_equal(['true[[1, 2, nil], Integer, "ASCII-8BIT", FiberError, TypeError]', ""], [result.out, result.err])
+  end
+
   def test_a_process_without_patches
     assert_unpatched("[[1, 2, 3, 4, 5, 6, 7, 8], false]", "#{WAITS}print [waits, patched?]", PLAIT_PATCH: "0")
     assert_unpatched("[[1, 2, 3, 4, 5, 6, 7, 8], true]", "#{WAITS}print [waits, patched?]", PLAIT_PATCH: "1")

@@ -93,6 +93,28 @@ class CoordinatorTest < Minitest::Test
     end
   end
 
+  def test_map_keeps_values_and_no_outcomes
+    %i[raise skip].each do |policy|
+      kept = nil
+      values = Plait.map(0...2_000, on: :sequence, on_error: policy) do |item|
+        next item if item < 1_999
+
+        GC.start
+        kept = ObjectSpace.each_object(Plait::Outcome).count
+        nil
+      end
+
+      assert_equal([*0...1_999, nil], values)
+      assert_operator(kept, :<, 200, policy)
+    end
+  end
+
+  def test_skip_leaves_out_failures_and_keeps_nil
+    values = Plait.map(0..5, on: :threads, on_error: :skip) { |item| item.odd? ? raise(KeyError) : [nil, false, item][item / 2] }
+
+    assert_equal([nil, false, 4], values)
+  end
+
   def test_unknown_mechanisms
     error = assert_raises(Plait::UnknownMechanism) { Plait.map([1], on: :magic) { |item| item } }
     assert_match(/there is no mechanism :magic; there are :sequence, :threads/, error.message)

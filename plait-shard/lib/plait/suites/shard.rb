@@ -19,6 +19,8 @@ module Plait
       TITLE = "Redis sharding"
       SUMMARY = "the proxy's strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB"
       BRIEF = { scale: 0.1 }.freeze
+      # Seconds; rows that differ are settled before.
+      BUDGET = 1200.0
       EXAMPLES = { "plait lab shard --scale 0.1 --rounds 1" => "the quickest look at the proxy" }.freeze
 
       SIZES = [16, 1 << 10, 32 << 10, 1 << 20, 8 << 20].freeze
@@ -136,19 +138,23 @@ module Plait
         def measured(rows) = rows.select(&:measured?).group_by(&:group)
 
         def sentence(group, ways)
-          quick = ways.sort_by { |row| row.wall.median }
-          small = ways.sort_by { |row| row.peak.median }
-          "#{group}: #{best(quick, :wall, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
-            "#{best(small, :peak, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
+          quick = best(ways, :wall)
+          small = best(ways, :peak)
+          "#{group}: #{names(quick, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
+            "#{names(small, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
         end
 
-        # Rows that are the same within their spread are named together.
-        def best(ranked, figure, one, many)
-          leaders = Lab::Statistics.leaders(ranked, &figure)
-          "#{leaders.map { |row| name_of(row) }.join(", ")} #{leaders.one? ? one : many}"
+        def hint(rows) = rows.any?(&:answer) && rows.none? { |row| row.judgement.best } ? " (so few rounds settle nothing)" : ""
+
+        # @return [Array<Lab::Row>] the best row, then its equals; with too few rounds to say, the one with the least median
+        def best(rows, figure)
+          judged = Lab::Judgement.new(rows.to_h { |row| [row, row.measurements.map(&figure)] })
+          [judged.best || judged.leader, *judged.equals, *(judged.unsettled if judged.best)]
         end
 
-        def hint(rows) = rows.any? { |row| row.n == 1 } ? " (one round: a hint)" : ""
+        def names(rows, one, many)
+          "#{rows.map { |row| name_of(row) }.join(" or ")} #{rows.one? ? one : many}"
+        end
 
         def comparison(group, ways)
           return unless @against && (ratio = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.wall.median] })))

@@ -46,16 +46,6 @@ struct native *plait_native_of(VALUE scheduler) {
     return rb_typeddata_is_kind_of(data, &plait_native_type) ? RTYPEDDATA_DATA(data) : NULL;
 }
 
-int plait_descriptor_of(VALUE io) {
-#ifdef HAVE_RB_IO_DESCRIPTOR
-    return rb_io_descriptor(io);
-#else
-    rb_io_t *fptr;
-    GetOpenFile(io, fptr);
-    return fptr->fd;
-#endif
-}
-
 int plait_has_timeout(VALUE io) {
 #ifdef HAVE_RB_IO_TIMEOUT
     return !NIL_P(rb_io_timeout(io));

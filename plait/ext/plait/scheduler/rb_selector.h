@@ -4,10 +4,9 @@
 
 #include <ruby.h>
 
-struct selector;
+#include "../plait_bindings.h"
 
-/* Of an IO; raises IOError when it is closed. */
-int plait_descriptor_of(VALUE io);
+struct selector;
 
 #ifdef HAVE_PLAIT_EPOLL
 

@@ -16,6 +16,11 @@ module Plait
       # Rows: up to this number a note names them one by one; raising it makes longer notes.
       FEW = 3
 
+      # After a comparison that the rounds don't settle.
+      OPEN = " ?"
+      OPEN_NOTE = "? not settled: more rounds may change it"
+      private_constant :OPEN, :OPEN_NOTE
+
       def initialize(report)
         @report = report
       end
@@ -50,7 +55,8 @@ module Plait
       def speed(group, rows)
         peaks = PEAKS.slice(*rows.map(&:peak_source))
         columns = (SPEED - (PEAKS.values - peaks.values)).map { |column| column.sub("%s", @report.workload.unit) }
-        Table.new(title("time", group), columns, rows.map { |row| speed_row(row, peaks.keys) })
+        lines = rows.map { |row| speed_row(row, peaks.keys) }
+        Table.new(title("time", group), columns, lines, notes: lines.any? { |line| line.last.end_with?(OPEN) } ? [OPEN_NOTE] : [])
       end
 
       def speed_row(row, peaks)
@@ -64,13 +70,11 @@ module Plait
 
       def compared(row)
         return Quantity::UNKNOWN unless row.fastest
-        return "fastest#{single(row)}" if row.fastest?
+        return row.judgement.best ? "fastest" : "fastest#{OPEN}" if row.fastest?
 
         times = Quantity.times(row.ratio)
-        row.tie? ? "tie (#{times})" : "#{times}#{single(row)}"
+        { same: "same (#{times})", unsettled: "#{times}#{OPEN}" }.fetch(row.answer, times)
       end
-
-      def single(row) = [row, row.fastest].any? { |one| one.n == 1 } ? " (n=1)" : ""
 
       def latency(group, rows)
         timed = rows.select(&:latencies)
@@ -112,8 +116,15 @@ module Plait
       end
 
       def missing
-        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] } + uncounted
+        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] } + unreached + uncounted
         Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
+      end
+
+      # Rows that an interrupt, or an error, has left without a trial.
+      def unreached
+        return [] if @report.rows.none?(&:measured?)
+
+        @report.rows.select(&:untried?).map { |row| [row.label, "the run ended before its first trial"] }
       end
 
       # Where the table of allocations has rows, the reasons for the missing rows are its notes. A reason that many rows share,

@@ -94,7 +94,7 @@ module Plait
           finish(Interruption.admit { @executor.take })
           finish(@executor.take) while @executor.ready?
           start while @running.size < @width && !@intake.empty?
-          @answers.wake_parent if @running.size < @width
+          @intake.wake_parent if @running.size < @width
         end
 
         def start

@@ -17,6 +17,8 @@ module Plait
     # Raised in a source; not to be confused with other time limits.
     class SourceOverdue < Mechanisms::Interruption; end
     OVERDUE = "the deadline passed while the source was asked for its next item"
+    # A nil that the block has returned, beside the items without a value.
+    NOTHING = Object.new.freeze
 
     def initialize(mechanism, items, options, body)
       @mechanism = mechanism
@@ -45,12 +47,10 @@ module Plait
 
     # @return [Array] values in input order; with `on_error: :collect` outcomes; with :skip the values of successful items only
     def map
-      results = []
-      each { |outcome| results[outcome.index] = outcome }
       case @options.on_error
-      when :raise then results.map!(&:value)
-      when :collect then results
-      else results.compact.map!(&:value)
+      when :raise then gather(&:value)
+      when :collect then gather(&:itself)
+      else successes
       end
     end
 
@@ -63,6 +63,18 @@ module Plait
     end
 
     private
+
+    def successes
+      values = gather { |outcome| outcome.value.nil? ? NOTHING : outcome.value }
+      values.compact.map! { |value| value unless NOTHING.equal?(value) }
+    end
+
+    # An outcome is several times as large as most values: it is kept only where the caller asks for it.
+    def gather
+      results = []
+      each { |outcome| results[outcome.index] = yield(outcome) }
+      results
+    end
 
     # A source that makes its items as it goes may wait for them: the deadline ends that too.
     def feed
@@ -130,7 +142,7 @@ module Plait
     def refuse(index, item) = deliver(@attempt.refuse(index, item))
 
     def collect
-      outcome = @executor.take
+      outcome = @executor.take or return
       @pending -= 1
       deliver(outcome)
     end
@@ -205,7 +217,7 @@ module Plait
       def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
     end
 
-    private_constant :SourceOverdue, :OVERDUE, :Finalizer
+    private_constant :SourceOverdue, :OVERDUE, :NOTHING, :Finalizer
   end
   private_constant :Coordinator
 end

@@ -28,6 +28,11 @@ module Plait
         Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit)
       end
 
+      # One whose loop turns in a thread of its own, wherever the caller is.
+      # @param finished [Thread::Queue] gets the outcomes, and what {ThreadedHost#receive} raises
+      # @return [Executor]
+      def apart(attempt, limit:, finished:) = ThreadedHost.new(attempt, limit, finished: finished)
+
       def scope(options:, &block)
         return TaskScope.open(options: options, &block) if Fiber.current_scheduler
 

@@ -36,6 +36,9 @@ module Plait
           @turns = Thread::Queue.new # where a fiber waits for a place on the pool
         end
 
+        # @return [Boolean] whether items go to the pool
+        def offloading? = !@pool.nil?
+
         # @return [Outcome]
         def call(index, item, worker)
           await_turn

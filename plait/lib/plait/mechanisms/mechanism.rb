@@ -27,6 +27,12 @@ module Plait
         raise UsageError, "limit: #{limit.inspect} names two limits, which is for pairs such as [:processes, :threads]"
       end
 
+      # @param among [Array<Symbol>, nil] mechanisms to choose from, of the caller
+      # @raise [UsageError] where there is nothing to choose
+      def check_among(among)
+        raise UsageError, "among: is for on: :auto, which chooses a mechanism" if among
+      end
+
       # @return [RailsExecution, nil] for the items of a run
       def execution = RailsExecution.current
 
@@ -78,7 +84,7 @@ module Plait
       def ready? = false
 
       # Waits for the next item to finish; called only while one is pending.
-      # @return [Outcome]
+      # @return [Outcome, nil] nil: there may be room now, or it has to be called again
       def take = raise(NotImplementedError)
 
       # Waits for fibers that bodies have left behind; called once all items are over, and none was cancelled.

@@ -21,14 +21,17 @@ module Plait
       attr_reader :on_error
       # @return [#call, nil] called with (done, total or nil)
       attr_reader :progress
+      # @return [Array<Symbol>, nil] mechanisms that `on: :auto` may choose; nil: all that share memory
+      attr_reader :among
 
-      def initialize(limit: nil, timeout: nil, deadline: nil, retries: 0, on_error: :raise, progress: nil)
+      def initialize(limit: nil, timeout: nil, deadline: nil, retries: 0, on_error: :raise, progress: nil, among: nil)
         @limit = check_limit(limit)
         @timeout = check_seconds(:timeout, timeout)
         @deadline = deadline.is_a?(Deadline) ? deadline : Deadline.after(check_seconds(:deadline, deadline))
         @retries = Retries.from(retries)
         @on_error = check_on_error(on_error)
         @progress = check_progress(progress)
+        @among = among && Array(among)
       end
 
       # @return [Boolean] whether an attempt needs a clock over it

@@ -14,6 +14,8 @@ module Plait
       SLOW = 0.02
       # Items that wait at most. TUNED
       MOST = 256
+      # Items ahead, up to which each answer is worth its own way. With more, several travel together.
+      FEW = 4
       # Weight of the old average at each further item.
       KEEP = 0.9
 
@@ -25,6 +27,8 @@ module Plait
         @ahead = 0
         @done = 0
       end
+
+      def few? = @ahead <= FEW
 
       # @param seconds [Float] that a worker was busy with them
       def record(seconds, items)

@@ -62,7 +62,6 @@ module Plait
         def initialize
           @child = ChildProcess.new("plait task", down: %i[lifeline], up: %i[results wakeup])
           @reader = FrameReader.new(Frames::ANSWER)
-          @buffer = String.new
         end
 
         # An interruption of the wait interrupts the block too, and ends the child.
@@ -114,7 +113,7 @@ module Plait
         def await
           loop do
             over = @child.over?
-            data = Readiness.at_once { @child[:results].read_nonblock(@reader.wanted, @buffer, exception: false) }
+            data = Readiness.read(@child[:results], @reader.wanted)
             if data.is_a?(String)
               @reader.push(data) { |fields, payload| return [fields.first, payload] }
             else

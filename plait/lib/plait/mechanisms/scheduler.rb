@@ -118,6 +118,10 @@ module Plait
       @strands.push(job)
     end
 
+    # @return [Array<Fiber>] of blocks and of jobs; on the loop's thread
+    # @api private
+    def fibers = @fibers.keys | @strands.busy
+
     # @return [Boolean] whether fibers wait for a job
     # @api private
     def fibers_to_spare? = @strands.idle?

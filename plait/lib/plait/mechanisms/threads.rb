@@ -13,7 +13,8 @@ module Plait
 
       def default_limit = DEFAULT_LIMIT
 
-      def executor(attempt, limit:) = Workers.new(attempt, limit)
+      # @param finished [Thread::Queue] gets the outcomes
+      def executor(attempt, limit:, finished: Thread::Queue.new) = Workers.new(attempt, limit, finished)
 
       def scope(options:, &block) = Scope::Threaded.open(options: options, &block)
 
@@ -28,34 +29,55 @@ module Plait
           end
         end
 
-        def initialize(attempt, limit)
+        # @return [Integer] items submitted and not received
+        attr_reader :pending
+
+        def initialize(attempt, limit, finished)
           super()
           @attempt = attempt
           @limit = limit
           @queue = Thread::Queue.new
-          @finished = Thread::Queue.new
+          @finished = finished
           @workers = []
-          @pending = 0
+          @active = @pending = 0
+        end
+
+        # From now on so many work at most: others end, each after its item.
+        def limit=(limit)
+          (@active - limit).times { @queue << false }
+          @active = [@active, limit].min
+          @limit = limit
+          start_worker while @active < [@pending, @limit].min
         end
 
         def prepare(count)
-          hire while @workers.size < [count, @limit].min
+          hire while @active < [count, @limit].min
         end
 
         # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
         def room? = @pending < @limit * 2
 
-        def submit(index, item)
-          start_worker if @pending >= @workers.size && @workers.size < @limit
+        # @param attempt [#call] runs the item
+        # @param made [Integer] attempts made before
+        def submit(index, item, attempt = @attempt, made = 0)
+          start_worker if @pending >= @active && @active < @limit
           @pending += 1
-          @queue << [@attempt, index, item, 0]
+          @queue << [attempt, index, item, made]
         end
 
         def ready? = !@finished.empty?
 
         def take
-          outcome = @finished.pop
-          outcome = @finished.pop while outcome.error.is_a?(WorkerDied) && tried_again?(outcome)
+          outcome = receive(@finished.pop) until outcome
+          outcome
+        end
+
+        # @param outcome [Outcome] as it was in the queue
+        # @param again [Boolean] whether the item may run again
+        # @return [Outcome, nil] nil: it does
+        def receive(outcome, again: true)
+          return if outcome.error.is_a?(WorkerDied) && tried_again?(outcome, again)
+
           @pending -= 1
           outcome
         end
@@ -78,23 +100,26 @@ module Plait
         private
 
         # Where the system gives no further thread, the existing threads do the work.
-        def start_worker(number = @workers.size)
+        def start_worker(number = free_number)
           hire(number)
         rescue ThreadError => e
-          raise UnsupportedError.no_thread("the items", e) if @workers.all?(&:fatal_outcome)
+          raise UnsupportedError.no_thread("the items", e) if @active.zero?
 
-          @limit = @workers.size
+          @limit = @active
         end
 
-        def hire(number = @workers.size)
+        def hire(number = free_number)
           @workers[number] = WorkerThread.new(number, @queue, @finished)
+          @active += 1
         end
+
+        def free_number = (@workers.index(&:gone?) if @workers.size > @active) || @workers.size
 
         # One that its item has ended: others may wait for it, and that item may be tried again.
-        def tried_again?(outcome)
+        def tried_again?(outcome, again)
           return false unless @workers[outcome.worker]&.fatal_outcome.equal?(outcome)
 
-          again = @attempt.policy.again?(outcome.error, outcome.attempts)
+          again &&= @attempt.policy.again?(outcome.error, outcome.attempts)
           @queue << [@attempt, outcome.index, outcome.item, outcome.attempts] if again
           replace(outcome.worker)
           again
@@ -102,6 +127,7 @@ module Plait
 
         def replace(number)
           @workers[number].join
+          @active -= 1
           start_worker(number)
         end
       end

@@ -19,6 +19,14 @@ module Plait
       workers.each { |worker| worker.finish(limit) }
     end
 
+    # @return [Outcome] of an item whose worker ended
+    def self.death(index, item, number, attempts)
+      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      error = WorkerDied.new("the thread that ran item #{index} ended before it answered: its block ended it " \
+                             "(Thread.exit, Thread#kill); `next` returns early from a block")
+      Outcome.new(index: index, item: item, worker: number, attempts: attempts, started_at: now, finished_at: now, error: error)
+    end
+
     # While it waits for an item it refers to nothing of the run but the two queues.
     # @param queue [#pop] of [attempt, index, item, attempts made]
     # @param finished [#<<]
@@ -41,6 +49,9 @@ module Plait
     end
 
     def join = @thread.join
+
+    # @return [Boolean] whether it has ended between two items
+    def gone? = @fatal_outcome.nil? && !@thread.alive?
 
     # @return [Outcome, nil] the last one, of an item that has ended it before the end of the run
     attr_reader :fatal_outcome
@@ -75,13 +86,7 @@ module Plait
       finished << record_death(index, item, number, attempts) unless over
     end
 
-    def record_death(index, item, number, attempts)
-      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      error = WorkerDied.new("the thread that ran item #{index} ended before it answered: its block ended it " \
-                             "(Thread.exit, Thread#kill); `next` returns early from a block")
-      @fatal_outcome = Outcome.new(index: index, item: item, worker: number, attempts: attempts, started_at: now,
-                                   finished_at: now, error: error)
-    end
+    def record_death(...) = @fatal_outcome = WorkerThread.death(...)
   end
   private_constant :WorkerThread
 end

@@ -20,7 +20,7 @@ class ProcessesFrameReaderTest < Minitest::Test
   end
 
   def test_the_sizes_of_the_headers
-    assert_equal(Frames::BATCH.size, [0, 0].pack(Frames::BATCH.format).bytesize)
+    assert_equal(Frames::BATCH.size, [0, 0, 0].pack(Frames::BATCH.format).bytesize)
     assert_equal(Frames::ANSWER.size, [0, 0, 0, 0, 0.0, 0.0, 0].pack(Frames::ANSWER.format).bytesize)
   end
 

@@ -17,9 +17,9 @@ module Plait
       # Such a fiber may be suspended in the middle of the run. A loop can't be suspended with it: a scheduler is the whole
       # thread's.
       class ThreadedHost < Pool
-        def initialize(attempt, limit)
-          super
-          @finished = Thread::Queue.new
+        def initialize(attempt, limit, finished: Thread::Queue.new)
+          super(attempt, limit)
+          @finished = finished
           @loop_thread = LoopThread.new(@finished, @runs)
           @loop = @loop_thread.loop
         end
@@ -27,8 +27,12 @@ module Plait
         def ready? = !@finished.empty?
 
         # @raise [Exception] the error that has broken the loop
-        def take
-          outcome = @finished.pop
+        def take = receive(@finished.pop)
+
+        # @param outcome [Outcome, Exception, nil] as it was in the queue
+        # @return [Outcome]
+        # @raise [Exception] the error that has broken the loop
+        def receive(outcome)
           raise outcome if outcome.is_a?(Exception)
           raise WorkerDied, "a block ended the thread of its event loop (Thread.exit, Thread#kill)" unless outcome
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Plait
   module Patches
     # Of Enumerator, on the Rubies before 3.3.
@@ -49,6 +51,8 @@ module Plait
         def plait_cursor
           @plait_cursor || (Patches.scheduler && !External.started?(self) ? @plait_cursor = Cursor.new(self) : nil)
         end
+
+        Gate.before(self, :next_values, :peek_values, :next, :peek, only: :cursors)
       end
 
       # Where {External} is in an enumerator.

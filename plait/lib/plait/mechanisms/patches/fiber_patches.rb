@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Plait
   module Patches
     # Of Fiber, on the Rubies before 3.3.
@@ -29,6 +31,8 @@ module Plait
             outer.instance_variable_set(:@plait_inner, nil)
           end
         end
+
+        Gate.before(self, :resume)
       end
     end
   end

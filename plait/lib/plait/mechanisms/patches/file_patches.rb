@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/nonblock"
+require_relative "gate"
 
 module Plait
   module Patches
@@ -63,6 +64,8 @@ module Plait
 
           File.open(path, options[:mode] || "wb", **options.except(:mode)) { |file| WholeFifo.at(file, offset).write(data) }
         end
+
+        Gate.before(self, :sysopen, :read, :binread, :readlines, :foreach, :write, :binwrite)
       end
 
       # open(2) of a FIFO waits for the other end, which no hook sees; after it, the descriptor must not block.
@@ -85,6 +88,8 @@ module Plait
           Opening.on_thread(*arguments, **options) { |fd| super(fd, mode: mode || "r", **options.except(:mode, :perm)) }
           self.nonblock = true
         end
+
+        Gate.before(self, :initialize)
       end
 
       # An open(2) under way in a thread.
@@ -173,6 +178,8 @@ module Plait
           end
           result
         end
+
+        Gate.before(self, :flock)
       end
 
       private_constant :WholeFifo, :Fifo, :Lock

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Plait
   module Patches
     # Of IO: close and reopen, which the fibers that wait for it must hear of.
@@ -26,6 +28,8 @@ module Plait
             scheduler.turn_away(self) # a fiber that has rescued it waits again
           end
         end
+
+        Gate.before(self, :close, only: :loops)
       end
 
       # These close an IO that has no other half. (A socket has methods of its own for its halves.)
@@ -41,6 +45,8 @@ module Plait
           Loops.turn_away(self) if closed?
           nil
         end
+
+        Gate.before(self, :close_read, :close_write, only: :loops)
       end
 
       # An IO may be closed by another thread than that of the fibers that wait for it.
@@ -53,8 +59,16 @@ module Plait
         class << self
           def install = Fiber.singleton_class.prepend(self)
 
-          def know(scheduler)
-            KNOWING.synchronize { @loops = [*@loops.select { |other| turning?(other) }, scheduler] }
+          def know(scheduler) = KNOWING.synchronize { keep([*turning, scheduler]) }
+
+          # Called when a loop has ended, also in a signal handler, which must not wait. A loop that is counted longer only
+          # costs time.
+          def forget
+            return unless (locked = KNOWING.try_lock)
+
+            keep(turning)
+          ensure
+            KNOWING.unlock if locked
           end
 
           # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
@@ -67,6 +81,13 @@ module Plait
           end
 
           private
+
+          def keep(loops)
+            @loops = loops
+            Gate.loops = loops.size
+          end
+
+          def turning = @loops.select { |loop| turning?(loop) }
 
           def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
 

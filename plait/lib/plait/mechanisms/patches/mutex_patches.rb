@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Plait
   module Patches
     # Of Thread::Mutex and Thread::ConditionVariable.
@@ -30,6 +32,8 @@ module Plait
         def sleep(timeout = nil)
           (scheduler = Patches.scheduler) ? MutexSleep.in_fiber(scheduler, self, timeout) : super
         end
+
+        Gate.before(self, :sleep)
       end
 
       # A fiber that leaves by an exception may be the one a signal has chosen; then the others would wait without end. Ruby
@@ -52,6 +56,8 @@ module Plait
             raise
           end
         end
+
+        Gate.before(self, :wait)
       end
 
       # What ConditionVariable#wait asks to sleep, in place of a Mutex.

@@ -2,6 +2,7 @@
 
 require_relative "../../values/errors"
 require_relative "../time_limit"
+require_relative "gate"
 
 module Plait
   module Patches
@@ -28,6 +29,8 @@ module Plait
         rescue TimedOut
           nil
         end
+
+        Gate.before(self, :join)
       end
 
       # How {Join} tells its own timeout from the caller's.

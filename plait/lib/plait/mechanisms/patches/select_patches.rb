@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Plait
   module Patches
     # Of IO and Kernel, on the Rubies before 3.2: select and timeout.
@@ -16,6 +18,8 @@ module Plait
 
           scheduler.io_select(readables, writables, exceptables, timeout)
         end
+
+        Gate.before(self, :select)
       end
 
       # Kernel#select and Kernel.select are IO.select under other names.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../state"
+require_relative "gate"
 
 module Plait
   module Patches
@@ -30,6 +31,8 @@ module Plait
           end
 
           def thread_variables = (own = Own.of(self)) ? own.variables.keys : super
+
+          Gate.before(self, *instance_methods(false), only: :items) unless State::STORAGE
         end
 
         # Fibers that an item starts have the item's variables: by fiber storage, or on Ruby 3.1 by this.
@@ -40,6 +43,8 @@ module Plait
             own.share
             @plait_own = own unless State::STORAGE
           end
+
+          Gate.before(self, :initialize, only: :items) unless State::STORAGE
         end
 
         # ActiveSupport's state of the thread, where its isolation level is :thread.

@@ -42,9 +42,6 @@ module Plait
                 Portable::Error.dump(e))
         end
 
-        # @param total [Integer] items that have arrived so far
-        def received(total) = write([Frames::RECEIVED, 0, 0, total, 0.0, 0.0], "")
-
         # @param number [Integer] of the attempt, from 1
         # @param clock [Float] monotonic seconds from which its time limits count; 0.0: they don't
         def attempt(index, number, clock = 0.0)
@@ -71,7 +68,7 @@ module Plait
         end
 
         # Wakes the parent. A full pipe means that it has not read the earlier bytes.
-        def wake_parent = @wakeup.write_nonblock("!", exception: false)
+        def wake_parent = Readiness.write(@wakeup, "!")
 
         private
 
@@ -84,22 +81,20 @@ module Plait
           size = payload.bytesize
           large = size > Frames::LARGE
           frame = fields.push(size, large ? "" : payload).pack(FRAME)
-          Readiness.at_once do
-            @lock.synchronize do
-              push(frame)
-              push(payload) if large
-            end
+          @lock.synchronize do
+            push(frame)
+            push(payload) if large
           end
         end
 
         # The parent may be asleep while the pipe is full.
         def push(bytes)
-          written = @pipe.write_nonblock(bytes, exception: false)
+          written = Readiness.write(@pipe, bytes)
           return if written == bytes.bytesize
 
           wake_parent
           written = 0 if written == :wait_writable
-          @pipe.write(bytes.byteslice(written, bytes.bytesize - written))
+          Readiness.at_once { @pipe.write(bytes.byteslice(written, bytes.bytesize - written)) }
         end
       end
 

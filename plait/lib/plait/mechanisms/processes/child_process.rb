@@ -18,6 +18,8 @@ module Plait
         GRACE = 2.0
         FIRST_PAUSE = 0.0005
         LONGEST_PAUSE = 0.02
+        # Bytes read at once.
+        MOST = 65_536
 
         # Ends several children at once and waits for them together; in the end none is left, also after an interrupt.
         # @param children [Array<ChildProcess>]
@@ -53,9 +55,11 @@ module Plait
         # @param title [String] its name in the list of processes
         # @param down [Array<Symbol>] names of the pipes from us to the child
         # @param up [Array<Symbol>] names of the pipes from the child to us
-        def initialize(title, down:, up:)
+        # @param kept [Array<Symbol>] the names of `down` that {#unread} may be asked for
+        def initialize(title, down:, up:, kept: [])
           @title = title
           @names = { down: down, up: up }
+          @kept = kept.to_h { |name| [name, nil] }
           @ends = {}
         end
 
@@ -72,6 +76,16 @@ module Plait
           self
         rescue ThreadError => e
           raise Refusal.of(e)
+        end
+
+        # Takes what a dead child has left in a pipe.
+        # @return [Integer] bytes
+        def unread(name)
+          count = 0
+          while (data = Readiness.read(@kept.fetch(name), MOST)).is_a?(String)
+            count += data.bytesize
+          end
+          count
         end
 
         # @return [Boolean] whether it has ended; does not wait
@@ -101,7 +115,11 @@ module Plait
         # Closes what leads to the child, which it takes for the end.
         def hang_up = close_ends(@names[:down])
 
-        def close = close_ends(@ends.keys)
+        def close
+          close_ends(@ends.keys)
+          Descriptors.close(@kept.values.compact)
+          @kept.clear
+        end
 
         private
 
@@ -125,7 +143,8 @@ module Plait
 
             theirs = open_pipes
             @pid = fork_with(theirs, patience, copied, &body)
-            Descriptors.hold(@ends.values)
+            @kept.each_key { |name| @kept[name] = theirs.delete(name) }
+            Descriptors.hold([*@ends.values, *@kept.values])
           ensure
             theirs&.each_value(&:close)
           end
@@ -251,6 +270,22 @@ module Plait
         # io_write, which wait; and Process::Status.wait with WNOHANG to its process_wait, which in Async takes a thread.
         # @return [Object] the block's value
         def self.at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
+
+        if Native.available?
+          # Reads what is there.
+          # @param most [Integer] bytes
+          # @return [String, Symbol, nil] :wait_readable where nothing is, nil at the end
+          def self.read(pipe, most) = NativePipe.read(pipe, most)
+
+          # Writes what finds room.
+          # @return [Integer, Symbol] bytes; :wait_writable where there is no room
+          # @raise [Errno::EPIPE]
+          def self.write(pipe, bytes) = NativePipe.write(pipe, bytes)
+        else
+          def self.read(pipe, most) = at_once { pipe.read_nonblock(most, exception: false) }
+
+          def self.write(pipe, bytes) = at_once { pipe.write_nonblock(bytes, exception: false) }
+        end
 
         # Runs a block to its end: nothing is raised in it from outside. (An Interrupt in the main thread is.)
         # @return [Object] the block's value

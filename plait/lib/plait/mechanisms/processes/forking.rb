@@ -2,6 +2,7 @@
 
 require "fcntl"
 require_relative "../../values/deadline"
+require_relative "../../native"
 require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../patches"
@@ -136,12 +137,14 @@ module Plait
       # A terminal is open for writing as standard input, too; Ruby 3.1 crashes when that is redirected.
       # @return [Array<IO>] open for writing, and not in sync mode
       def buffered
-        ObjectSpace.each_object(IO).select do |io|
+        all.select do |io|
           !io.closed? && !io.sync && access(io) != Fcntl::O_RDONLY && io.fileno != STDIN.fileno
         rescue IOError, SystemCallError
           false # not opened yet
         end
       end
+
+      def all = defined?(NativeFiles) ? NativeFiles.list : ObjectSpace.each_object(IO)
 
       def access(io) = io.fcntl(Fcntl::F_GETFL) & Fcntl::O_ACCMODE
 

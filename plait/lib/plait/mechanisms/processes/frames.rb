@@ -12,20 +12,23 @@ module Plait
         # A header's fields for Array#pack, and its bytes.
         Header = Struct.new(:format, :size)
 
-        # Parent to child: number of items, length.
-        BATCH = Header.new("LQ", 12).freeze
+        # Parent to child: number of items, how the parent waits for their answers, length.
+        BATCH = Header.new("LLQ", 16).freeze
         # Child to parent: kind, stream, attempts, index, started, finished, length.
         ANSWER = Header.new("LSLQEEQ", 42).freeze
 
         # The kinds of answers, from a number that hardly anything else begins with.
         #
-        # VALUE and ERROR answer for an item. RECEIVED: "index" items have arrived in all, the next of them is about to
-        # be run. ATTEMPT: one at an item begins, sent only where there is a timeout or there are retries; "started" is
-        # when its block began, 0 while it is not running. RETURNED: items given back without having been run, their
-        # indexes in the payload. CRASH: the child itself failed, and how. REFUSED: the system gives it no threads, and
-        # what it said.
+        # VALUE and ERROR answer for an item. ATTEMPT: one at an item begins, sent only where there is a timeout or there
+        # are retries; "started" is when its block began, 0 while it is not running. RETURNED: items given back without
+        # having been run, their indexes in the payload. CRASH: the child itself failed, and how. REFUSED: the system
+        # gives it no threads, and what it said.
         KINDS = 0x506c61
-        VALUE, ERROR, RECEIVED, ATTEMPT, RETURNED, CRASH, REFUSED = *(KINDS << 8)..((KINDS << 8) + 6)
+        VALUE, ERROR, ATTEMPT, RETURNED, CRASH, REFUSED = *(KINDS << 8)..((KINDS << 8) + 5)
+
+        # How the parent waits: for a wake-up byte that tells of several answers, or for each answer.
+        WAKEUP = 0
+        LISTENING = 1
 
         # Payloads above this travel as they are instead of being joined with their header.
         LARGE = 65_536
@@ -38,8 +41,8 @@ module Plait
       # leaves nothing that looks like an answer.
       class FrameReader
         READ = 65_536
-        # A length may be wrong: not more than this is reserved ahead.
-        RESERVE = 1 << 30
+        # A length may be wrong, and Ruby 4.0 fills with zeros what is reserved: not more than this is reserved ahead.
+        RESERVE = 1 << 20
 
         # @param kinds [Integer, nil] the value of the first field without its last byte
         def initialize(header, kinds: nil)
@@ -100,31 +103,37 @@ module Plait
         end
       end
 
-      # The items that go to a worker in one write: a header with their number; their indexes, the attempts made at them
-      # elsewhere, and their lengths; the items, each dumped by itself. One dump of them all would be 0.7 µs cheaper an
-      # item, but then items that refer to the same object would share a copy of it, or not, as the batch happens to fall.
+      # The items that go to a worker in one write: a header with their number; then for each its index, the attempts made
+      # at it elsewhere, its length, and the item, dumped by itself. One dump of them all would be 0.7 µs cheaper an item,
+      # but then items that refer to the same object would share a copy of it, or not, as the batch happens to fall.
       class Batch
         # Bytes from which on a batch takes no further item.
         FULL = 262_144
+        # Of each item.
+        HEAD = Frames::Header.new("QLQ", 20).freeze
+        private_constant :HEAD
 
         # @param count [Integer] of items, from the header
         # @param body [String]
         # @return [Array<Array(Integer, Integer, String)>] index, attempts made, the item dumped
         def self.open(count, body)
-          numbers = body.unpack("Q#{count}L#{count}Q#{count}")
-          offset = count * 20
-          Array.new(count) do |i|
-            length = numbers[i + count + count]
-            start = offset
-            offset += length
-            [numbers[i], numbers[i + count], body.byteslice(start, length)]
+          start = 0
+          Array.new(count) do
+            item = body.unpack(HEAD.format, offset: start)
+            start += HEAD.size
+            item[2] = body.byteslice(start, length = item.last)
+            start += length
+            item
           end
         end
 
+        # @return [Array<Task>]
+        attr_reader :tasks
+
         def initialize
           @tasks = []
-          @payloads = []
           @bytes = 0
+          @parts = [@last = "".b]
         end
 
         def empty? = @tasks.empty?
@@ -133,24 +142,16 @@ module Plait
 
         # @param payload [String] its item dumped
         def add(task, payload)
+          size = payload.bytesize
           @tasks << task
-          @payloads << payload
-          @bytes += payload.bytesize
+          @bytes += HEAD.size + size
+          [task.index, task.made, size].pack(HEAD.format, buffer: @last)
+          size > Frames::LARGE ? @parts.push(payload, @last = "".b) : @last << payload
         end
 
-        # @return [Array<Task>]
-        attr_reader :tasks
-
+        # @param waiting [Integer] Frames::WAKEUP or Frames::LISTENING
         # @return [Array<String>] to be written
-        def parts = @bytes < FULL ? [head + @payloads.join] : [head, *@payloads]
-
-        private
-
-        def head
-          count = @tasks.size
-          numbers = @tasks.map(&:index).concat(@tasks.map(&:made), @payloads.map(&:bytesize))
-          [count, (count * 20) + @bytes, *numbers].pack("#{Frames::BATCH.format}Q#{count}L#{count}Q#{count}")
-        end
+        def parts(waiting) = [[@tasks.size, waiting, @bytes].pack(Frames::BATCH.format) << @parts.shift, *@parts]
       end
 
       # Bytes to be written to a pipe, without ever waiting for its reader: a worker that is itself waiting for
@@ -158,15 +159,23 @@ module Plait
       class Outbox
         JOIN = 65_536
 
+        # @return [Integer] bytes of all that it was given
+        attr_reader :given
+
         def initialize(io)
           @io = io
           @parts = []
+          @given = 0
         end
 
         def empty? = @parts.empty?
 
+        # @return [Integer] bytes that the pipe has taken
+        def written = @given - @parts.sum(&:bytesize)
+
         # @param part [String] the box's own from now on. Small ones are joined: a write costs more than a copy.
         def <<(part)
+          @given += part.bytesize
           last = @parts.last
           if last && last.bytesize + part.bytesize <= JOIN
             last << part
@@ -180,7 +189,7 @@ module Plait
         def flush
           until @parts.empty?
             part = @parts.first
-            written = Readiness.at_once { @io.write_nonblock(part, exception: false) }
+            written = Readiness.write(@io, part)
             return if written == :wait_writable
 
             @parts.shift

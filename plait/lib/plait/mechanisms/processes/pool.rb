@@ -97,7 +97,10 @@ module Plait
         # @raise [UnsupportedError] when workers die as fast as they are forked
         # @api private
         def give_up(worker, errors = {})
-          @workers.dismiss(worker) { listen(worker, Float::INFINITY) }
+          @workers.dismiss(worker) do
+            listen(worker, Float::INFINITY)
+            worker.take_stock
+          end
           running = worker.running(announced: @announced)
           requeue(worker.tasks.values - running)
           running.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
@@ -121,10 +124,16 @@ module Plait
           dispatch
           return unless @ready.empty?
 
-          readable, writable = Readiness.wait(*@workers.interests, patience)
-          writable&.each { |io| @workers.of(io)&.flush }
+          readable, writable = Readiness.wait(*@workers.interests(@pace.few?), patience)
+          @looked = Deadline.now
+          drain(writable) if writable&.any?
           readable&.each { |io| attend(io) }
-          @supervisor.look
+          @supervisor.look(@looked)
+        end
+
+        def drain(ios)
+          ios.each { |io| @workers.of(io)&.flush }
+          @workers.note_full
         end
 
         def attend(io)
@@ -137,7 +146,11 @@ module Plait
           return if @backlog.empty?
 
           workers = @workers.open(@backlog.size, @pace.ahead)
-          workers.each_with_index { |worker, i| provide(worker, workers.size - i) }
+          sharers = workers.size
+          workers.each do |worker|
+            provide(worker, sharers)
+            sharers -= 1
+          end
           @hungry = @workers.hungry?
         end
 
@@ -145,7 +158,10 @@ module Plait
           count = [(@backlog.size + sharers - 1) / sharers, worker.room(@pace.ahead)].min
           batch = Batch.new
           count.times { pack(batch, @backlog.shift) unless batch.full? }
-          worker.send(batch) unless batch.empty?
+          return if batch.empty?
+
+          worker.send(batch, @pace.few? ? Frames::LISTENING : Frames::WAKEUP)
+          @workers.note_full if worker.items
         end
 
         def pack(batch, task)
@@ -164,7 +180,6 @@ module Plait
           return settle(worker, fields, payload) if kind <= Frames::ERROR
 
           case kind
-          when Frames::RECEIVED then worker.received = index
           when Frames::ATTEMPT then begin_attempt(worker, index, attempts, started)
           when Frames::RETURNED then requeue(worker.given_back(payload.to_s.unpack("Q*")))
           when Frames::CRASH then worker.crash = text(payload)

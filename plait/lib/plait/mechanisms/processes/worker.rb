@@ -29,8 +29,6 @@ module Plait
         attr_reader :since
         # @return [Float] when it may last have had to wait for its pipe to be read; monotonic seconds
         attr_reader :choked_at
-        # @return [Integer] how many items have reached it
-        attr_accessor :received
         # @return [String, nil] its report of its own failure
         attr_accessor :crash
         # @return [Boolean] whether it has ever started or answered for an item
@@ -44,10 +42,9 @@ module Plait
           @slot = slot
           @width = width
           @tasks = {}
-          @child = ChildProcess.new("plait worker #{slot}", down: %i[items lifeline], up: %i[results wakeup])
+          @child = ChildProcess.new("plait worker #{slot}", down: %i[items lifeline], up: %i[results wakeup], kept: %i[items])
           @reader = FrameReader.new(Frames::ANSWER, kinds: Frames::KINDS)
-          @buffer = String.new(capacity: FrameReader::READ)
-          @sent = @received = @answered = 0
+          @settled = @heard = @answered = 0
           @busy = @choked_at = 0.0
         end
 
@@ -60,14 +57,23 @@ module Plait
           self
         end
 
+        # @return [Array<IO>] of which it says anything
+        def ears = [@child[:wakeup], @child[:results]]
+
         # @return [Array<IO>] our ends
         def pipes = [@child[:items], @child[:results], @child[:wakeup], @child[:lifeline]]
 
         # @return [IO] readable when there is something to read, or when the worker is dead
         def wakeup = @child[:wakeup]
 
+        # @return [Array<IO>] what tells that there are answers
+        def waited_for = [wakeup, results].compact
+
         # @return [IO, nil] of which more is known to come without a wakeup
-        def results = @more || @reader.partial? ? @child[:results] : nil
+        def results = listening? || @more || @reader.partial? ? @child[:results] : nil
+
+        # @return [Boolean] whether it sends no wakeup for its next answer
+        def listening? = @settled < @heard
 
         # @return [IO, nil] when there is something to write
         def items = @outbox.empty? ? nil : @child[:items]
@@ -87,13 +93,15 @@ module Plait
         # @return [Boolean] whether items wait at it
         def queued? = @tasks.size > @width
 
-        def send(batch)
+        # @param waiting [Integer] how answers are waited for, see {Frames}
+        def send(batch, waiting)
           @since = Deadline.now if @tasks.empty?
+          batch.parts(waiting).each { |part| @outbox << part }
           batch.tasks.each do |task|
-            task.number = (@sent += 1)
+            task.ends = @outbox.given
             @tasks[task.index] = task
           end
-          batch.parts.each { |part| @outbox << part }
+          @heard = @settled + @tasks.size if waiting == Frames::LISTENING
           @outbox.flush
         end
 
@@ -102,11 +110,10 @@ module Plait
 
         # @return [Boolean] false when it is dead
         def hear
-          heard = nil
-          Readiness.at_once do
-            true while (heard = @child[:wakeup].read_nonblock(256, exception: false)).is_a?(String) && heard.size == 256
+          loop do
+            heard = Readiness.read(@child[:wakeup], 256)
+            return !heard.nil? unless heard.is_a?(String) && heard.size == 256
           end
-          !heard.nil?
         end
 
         # Reads answers.
@@ -119,7 +126,7 @@ module Plait
           @more = false
           until @disowned || @more
             wanted = @reader.wanted
-            data = Readiness.at_once { @child[:results].read_nonblock(wanted, @buffer, exception: false) }
+            data = Readiness.read(@child[:results], wanted)
             break unless data.is_a?(String)
 
             @reader.push(data, &block)
@@ -145,7 +152,7 @@ module Plait
           return if @recalled
 
           @recalled = true
-          Readiness.at_once { @child[:lifeline].write_nonblock("!", exception: false) }
+          Readiness.write(@child[:lifeline], "!")
         rescue Errno::EPIPE
           nil
         end
@@ -156,7 +163,7 @@ module Plait
         def given_back(indexes)
           @recalled = false
           @silent = true
-          indexes.filter_map { |index| @tasks.delete(index) }
+          indexes.filter_map { |index| @tasks.delete(index) }.tap { |tasks| @settled += tasks.size }
         end
 
         # @param started_at [Float]
@@ -166,6 +173,7 @@ module Plait
           task = @tasks.delete(index) or return
           @busy += finished_at - (@loaded ? @since : started_at)
           @answered += 1
+          @settled += 1
           @loaded = @tasks.size >= @width
           @silent = false
           @since = finished_at
@@ -180,6 +188,9 @@ module Plait
           @answered = 0
         end
 
+        # Looks what has reached it, while its pipes are open.
+        def take_stock = @taken = @outbox.written - @child.unread(:items)
+
         # @param announced [Boolean] whether it announces each attempt
         # @return [Array<Task>] the tasks it was running. Where attempts are not announced: the first ones that have reached it
         #   and have no answer. (A worker killed just between two items passes for running the second.)
@@ -187,7 +198,7 @@ module Plait
           return [] if @refusal
           return @tasks.each_value.select(&:running?) if announced
 
-          @tasks.each_value.take(@width).select { |task| task.number <= @received }
+          @tasks.each_value.take(@width).select { |task| task.ends <= @taken }
         end
 
         # @return [WorkerDied]
@@ -221,8 +232,8 @@ module Plait
         attr_reader :attempts
         # @return [Float, nil] when the block that is running began, if the worker says so
         attr_reader :started_at
-        # @return [Integer] its place among all that its worker was sent, from 1
-        attr_accessor :number
+        # @return [Integer] where its batch ends, in bytes of all that its worker was sent
+        attr_accessor :ends
 
         def initialize(index, item)
           @index = index

@@ -9,6 +9,7 @@ require_relative "../mechanism"
 require_relative "../portable"
 require_relative "../state"
 require_relative "answers"
+require_relative "child_process"
 require_relative "frames"
 
 module Plait
@@ -64,9 +65,8 @@ module Plait
           @pipe = pipe
           @answers = answers
           @reader = FrameReader.new(Frames::BATCH)
-          @buffer = String.new(capacity: FrameReader::READ)
           @queue = []
-          @total = 0
+          @listened = true
           @lock = Thread::Mutex.new
         end
 
@@ -77,7 +77,7 @@ module Plait
           until (task = shift)
             return if @over
 
-            @answers.wake_parent
+            wake_parent
             @lock.synchronize { wait }
           end
           task
@@ -87,9 +87,12 @@ module Plait
         def shift
           task = @queue.shift
           # Half of them are left: time for the parent to send more, before this process has nothing to do.
-          @answers.wake_parent if @queue.size == @half
+          wake_parent if @queue.size == @half
           task
         end
+
+        # Where the parent waits for each answer there is nothing to say.
+        def wake_parent = (@answers.wake_parent unless @listened)
 
         def empty? = @queue.empty?
 
@@ -99,7 +102,7 @@ module Plait
         # Reads the bytes that are there, without waiting.
         # @return [Boolean] whether anything was
         def read
-          data = @pipe.read_nonblock(@reader.wanted, @buffer, exception: false)
+          data = Readiness.read(@pipe, @reader.wanted)
           return false if data == :wait_readable
 
           data ? take(data) : @over = true
@@ -126,15 +129,12 @@ module Plait
           @pipe.wait_readable until read || @over
         end
 
-        # The parent must know that items may run before they can run: what it takes for not started when this
-        # process is killed, it gives to another.
+        # When this process is killed, the parent gives to another what is left in the pipe, and nothing else.
         def take(data)
-          arrived = []
-          @reader.push(data) { |(count, _), body| arrived.concat(Batch.open(count, body)) }
-          return if arrived.empty?
-
-          @answers.received(@total += arrived.size)
-          @queue.concat(arrived)
+          @reader.push(data) do |(count, waiting, _), body|
+            @queue.concat(Batch.open(count, body))
+            @listened = waiting == Frames::LISTENING
+          end
           @half = @queue.size / 2 if @queue.size > 1
         end
       end

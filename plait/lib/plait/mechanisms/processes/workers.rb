@@ -17,6 +17,8 @@ module Plait
         LONGEST = 8.0
         # Seconds to go on trying meanwhile: they get nothing.
         PATIENCE = 0.05
+        NOTHING = [].freeze
+        private_constant :NOTHING
 
         # @param slots [Array<Worker, nil>] of a pool that is gone
         # @return [Proc] ends them
@@ -33,12 +35,13 @@ module Plait
           @serve = serve
           @slots = Array.new(widths.size)
           @by_io = {}.compare_by_identity
+          @vacant = widths.size
           @no_fork_before = 0.0
           @pause = REFUSED
         end
 
         # @return [Array<Worker>]
-        def alive = @slots.compact
+        def alive = @alive ||= @slots.compact
 
         # @return [Integer] slots
         def size = @slots.size
@@ -46,11 +49,16 @@ module Plait
         # @return [Worker]
         def of(io) = @by_io[io]
 
+        # @param each_answer [Boolean] whether every answer is waited for, or wake-ups only where the worker sends them
         # @return [Array(Array<IO>, Array<IO>)] to wait for: readable, writable
-        def interests
-          all = alive
-          [all.map(&:wakeup).concat(all.filter_map(&:results)), all.filter_map(&:items)]
+        def interests(each_answer)
+          @ears ||= alive.flat_map(&:ears)
+          readable = each_answer ? @ears : alive.flat_map(&:waited_for)
+          [readable, @full ? alive.filter_map(&:items) : NOTHING]
         end
+
+        # @return [void] when a pipe has taken less than it was given, or more than before
+        def note_full = @full = alive.any?(&:items)
 
         # @return [Boolean] whether a worker has less to do than it can
         def hungry? = @slots.any? { |worker| worker ? worker.hungry? : may_fork? }
@@ -61,9 +69,9 @@ module Plait
         # @return [Array<Worker>]
         # @raise [UnsupportedError] when not even one can be forked
         def open(wanted, ahead)
-          vacancies = @slots.each_index.select { |slot| @slots[slot].nil? }
-          hire(vacancies.first([wanted - idle, 0].max)) unless vacancies.empty?
-          alive.select { |worker| worker.room(ahead).positive? }.sort_by { |worker| worker.tasks.size }
+          hire([wanted - idle, 0].max) if @vacant.positive?
+          ready = alive.select { |worker| worker.room(ahead).positive? }
+          ready.size > 1 ? ready.sort_by { |worker| worker.tasks.size } : ready
         end
 
         # Goes on without a worker that got no threads. Several at once may have taken them from each other, so from now on
@@ -82,7 +90,7 @@ module Plait
             worker.child.kill
             yield
           ensure
-            @slots[worker.slot] = nil
+            vacate(worker.slot)
             @by_io.delete_if { |_, owner| owner.equal?(worker) }
             worker.child.close
           end
@@ -94,7 +102,7 @@ module Plait
           all = alive
           ChildProcess.stop(all.map(&:child), terminate: terminate) { all.each(&read_rest) }
         ensure
-          @slots.fill(nil)
+          @slots.each_index { |slot| vacate(slot) }
           @by_io.clear
         end
 
@@ -109,8 +117,9 @@ module Plait
           @pause = [@pause * 2, LONGEST].min
         end
 
-        def hire(slots)
-          slots.each { |slot| start(slot) if may_fork? }
+        def hire(count)
+          vacancies = @slots.each_index.select { |slot| @slots[slot].nil? }
+          vacancies.first(count).each { |slot| start(slot) if may_fork? }
         rescue UnsupportedError => e
           raise if alive.empty? || Refusal::FILES.any? { |kind| e.cause.is_a?(kind) }
 
@@ -122,11 +131,19 @@ module Plait
           width = @widths[slot]
           patience = alive.empty? ? Forking::PATIENCE : PATIENCE
           worker = @slots[slot] = Worker.new(slot, width)
+          @alive = nil
           worker.alone = @one_by_one
           worker.start(patience: patience) { |pipes| @serve.call(pipes, width) }
           worker.pipes.each { |io| @by_io[io] = worker }
+          @ears = @alive = nil
+          @vacant -= 1
         ensure
-          @slots[slot] = nil unless worker&.child&.pid
+          @slots[slot] = @alive = nil unless worker&.child&.pid
+        end
+
+        def vacate(slot)
+          @vacant += 1 if @slots[slot]
+          @slots[slot] = @alive = @ears = nil
         end
       end
 
@@ -157,15 +174,15 @@ module Plait
 
         # @return [Float] seconds to wait for a wakeup at most
         def patience
-          return POLL if @workers.alive.any?(&:queued?)
+          return @timed ? TICK : LOOK if @pace.ahead.zero?
 
-          @timed ? TICK : LOOK
+          @pace.few? ? SILENCE : POLL
         end
 
         # Called often; looks when it is time to.
-        def look
-          now = Deadline.now
-          return if now - @looked < POLL
+        # @param now [Float] monotonic seconds
+        def look(now)
+          return if now - @looked < (@pace.few? ? SILENCE : POLL)
 
           @looked = now
           busy.each { |worker| look_at(worker, now) }
@@ -177,7 +194,7 @@ module Plait
         def busy = @workers.alive.reject { |worker| worker.tasks.empty? }
 
         def look_at(worker, now)
-          return @pool.give_up(worker) unless @pool.listen(worker)
+          return @pool.give_up(worker) unless worker.listening? || @pool.listen(worker)
 
           overdue = @timed ? overdue(worker, now) : {}
           return expire(worker, overdue) if overdue.any?
@@ -189,10 +206,16 @@ module Plait
           @pace.seconds(worker.tasks.size) > WORTH && !@pool.backlog? && @workers.hungry?
         end
 
+        # Once a worker has to be killed, its other items whose own time is over need no grace either.
         def overdue(worker, now)
+          stuck = now - GRACE > worker.choked_at ? judge(worker, now - GRACE) : {}
+          stuck.any? ? stuck.merge(judge(worker, now)) : stuck
+        end
+
+        def judge(worker, moment)
           worker.tasks.each_value.filter_map do |task|
-            error = task.started_at && verdict(task.started_at, now - GRACE)
-            [task, error] if error && now - GRACE > worker.choked_at
+            error = task.started_at && verdict(task.started_at, moment)
+            [task, error] if error
           end.to_h
         end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../interruption"
+require_relative "../patches"
 require_relative "../../values/deadline"
 
 module Plait
@@ -104,6 +105,7 @@ module Plait
         @strands.close(finish: rooted? && Fiber.current.equal?(@loop))
         @offload_pool&.close
         selector.close
+        Patches::IOPatches::Loops.forget
       end
     end
     private_constant :Ending

@@ -1,0 +1,59 @@
+/*
+ * Reading and writing pipes that don't block, in one system call each. Ruby's own methods ask for the descriptor's flags each
+ * time, and take a buffer as large as what might be there.
+ */
+#include "plait_bindings.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+#include <unistd.h>
+
+#define MOST 65536
+
+static VALUE wait_readable, wait_writable;
+
+int plait_descriptor_of(VALUE io) {
+#ifdef HAVE_RB_IO_DESCRIPTOR
+    return rb_io_descriptor(io);
+#else
+    rb_io_t *fptr;
+    GetOpenFile(io, fptr);
+    return fptr->fd;
+#endif
+}
+
+/* NativePipe.read(io, most): the bytes that are here, :wait_readable, or nil at the end. */
+static VALUE pipe_read(VALUE self, VALUE io, VALUE most) {
+    static char bytes[MOST]; /* with the GVL, and in the main ractor only */
+    (void)self;
+    int descriptor = plait_descriptor_of(io);
+    size_t wanted = NUM2SIZET(most);
+    ssize_t count;
+    do count = read(descriptor, bytes, wanted < MOST ? wanted : MOST);
+    while (count < 0 && errno == EINTR);
+    if (count > 0) return rb_str_new(bytes, count);
+    if (count == 0) return Qnil;
+    if (errno == EAGAIN) return wait_readable;
+    rb_sys_fail("read(2) of a pipe");
+}
+
+/* NativePipe.write(io, bytes): how many of them, or :wait_writable */
+static VALUE pipe_write(VALUE self, VALUE io, VALUE bytes) {
+    (void)self;
+    int descriptor = plait_descriptor_of(io);
+    StringValue(bytes);
+    ssize_t count;
+    do count = write(descriptor, RSTRING_PTR(bytes), RSTRING_LEN(bytes));
+    while (count < 0 && errno == EINTR);
+    if (count >= 0) return SSIZET2NUM(count);
+    if (errno == EAGAIN) return wait_writable;
+    rb_sys_fail("write(2) to a pipe");
+}
+
+void plait_init_pipe(VALUE plait) {
+    wait_readable = ID2SYM(rb_intern("wait_readable"));
+    wait_writable = ID2SYM(rb_intern("wait_writable"));
+    VALUE native = rb_define_module_under(plait, "NativePipe");
+    rb_define_singleton_method(native, "read", pipe_read, 2);
+    rb_define_singleton_method(native, "write", pipe_write, 2);
+}

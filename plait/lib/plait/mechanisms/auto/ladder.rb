@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require_relative "../mechanism"
+
+module Plait
+  module Mechanisms
+    class Auto < Mechanism
+      # A kind of workers, and how many of them work at once.
+      Level = Struct.new(:kind, :limit)
+
+      # What was measured at a level: items a second, and processors that the program kept busy meanwhile.
+      Window = Struct.new(:level, :items, :rate, :busy) do
+        # @return [Float] seconds of processor time for an item
+        def work = busy / [rate, 1e-9].max
+      end
+
+      # A window beside that of another level, and how many times as many items it gave.
+      Trial = Struct.new(:base, :window, :ratio)
+
+      # The levels that may be tried beside a given one.
+      class Ladder
+        # Threads from which fibers are tried first: more threads cost memory, whatever their speed.
+        MANY = 64
+        # Fewer fibers than these gain nothing over threads.
+        SOME = 4
+        # Part of a processor from which the workers are what takes the time, so that cheaper ones may gain something.
+        BUSY = 0.6
+
+        # @return [Level] where a run begins
+        attr_reader :first
+
+        # @param among [Array<Symbol>] mechanisms
+        # @param cap [Integer] items in flight at most
+        def initialize(among, cap, processors)
+          @cap = cap
+          @processors = processors
+          @most = { threads: threads(among), fibers: among.intersect?(%i[fibers hybrid]) ? cap : 0 }
+          @apart = %i[processes ractors] & among
+          @refused = {}
+          @first = %i[threads fibers].find { |kind| @most[kind].positive? }&.then { |kind| Level.new(kind, 1) } || apart
+        end
+
+        # Kinds that lost are tried again.
+        def forgive = @refused.clear
+
+        def refuse(kind) = @refused[kind] = true
+
+        # @param direction [Symbol] :up, :aside or :down
+        # @param busy [Float] processors that were busy at the level
+        # @return [Level, nil]
+        def step(direction, from, busy)
+          case direction
+          when :up then up(from)
+          when :aside then aside(from, busy)
+          else down(from)
+          end
+        end
+
+        # @return [Level, nil] the next one, while nothing is measured
+        def double(from)
+          level = up(from)
+          level if level && level.limit <= MANY
+        end
+
+        private
+
+        def threads(among)
+          return @cap if among.include?(:threads)
+
+          among.include?(:sequence) ? 1 : 0
+        end
+
+        def up(from)
+          limit = [from.limit * 2, @most.fetch(from.kind, 0)].min
+          return Level.new(from.kind, limit) if limit > from.limit && !(limit > MANY && fibers?(from))
+
+          Level.new(:fibers, 2) if from.kind == :threads && @most[:threads] == 1 && fibers?(from) && @cap > 1
+        end
+
+        def aside(from, busy)
+          return if @apart.include?(from.kind)
+
+          (apart if busy >= BUSY) || (from.kind == :fibers ? back(from) : cheaper(from, busy))
+        end
+
+        def cheaper(from, busy)
+          Level.new(:fibers, from.limit) if fibers?(from) && from.limit >= SOME && (busy >= BUSY || from.limit >= MANY)
+        end
+
+        def back(from)
+          limit = [from.limit, @most[:threads], MANY].min
+          Level.new(:threads, limit) if limit.positive? && !@refused[:threads]
+        end
+
+        def down(from)
+          return @first if @apart.include?(from.kind)
+          return if from.limit == 1
+
+          half = from.limit / 2
+          from.kind == :fibers && half < SOME && @most[:threads] >= half ? Level.new(:threads, half) : Level.new(from.kind, half)
+        end
+
+        def fibers?(from) = from.kind == :threads && @most[:fibers].positive? && !@refused[:fibers]
+
+        def apart
+          kind = @apart.find { |one| !@refused[one] }
+          limit = [@cap, @processors].min
+          Level.new(kind, limit) if kind && (limit > 1 || @most.each_value.none?(&:positive?))
+        end
+      end
+      private_constant :Level, :Window, :Trial, :Ladder
+    end
+  end
+end

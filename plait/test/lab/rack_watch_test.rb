@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class RackWatchTest < Minitest::Test
+  def rack(&app)
+    @rack = Plait::Lab::RackWatch.new(app, interval: 0.02)
+  end
+
+  def teardown = @rack.watch&.stop
+
+  def test_each_process_has_a_watch_of_its_own
+    rack { |env| [200, env, []] }
+    assert_equal([200, { "a" => 1 }, []], @rack.call({ "a" => 1 }))
+    parent = @rack.watch
+    read, write = IO.pipe
+    pid = fork { (@rack.call({}) && write.syswrite([@rack.watch.alive?, @rack.watch.equal?(parent)])).then { exit!(0) } }
+    Process.wait(pid)
+    write.close
+    assert_equal(["[true, false]", true], [read.read, parent.alive?])
+    assert_equal({ running: 0, done: 1 }, parent.snapshot[:sources][:requests])
+  ensure
+    read&.close
+  end
+
+  def test_requests_that_run_are_counted
+    rack { |_| @rack.watch.snapshot[:sources][:requests] }
+    assert_equal({ running: 1, done: 0 }, @rack.call({}))
+  end
+
+  def test_an_error_of_the_app_is_its_own
+    rack { |_| raise KeyError, "no" }
+    assert_raises(KeyError) { @rack.call({}) }
+    assert_equal({ running: 0, done: 1 }, @rack.statistics)
+  end
+end
