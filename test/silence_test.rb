@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/command_line"
 require "support/fresh_ruby"
-require "support/ractor_threads"
+require "support/ractors"
 
 # With all warnings of Ruby switched on, none is about Plait, or about a program for what Plait does.
 class SilenceTest < Minitest::Test
@@ -37,7 +37,7 @@ class SilenceTest < Minitest::Test
 
   MECHANISMS.each do |on|
     define_method(:"test_#{[*on].join("_and_")}") do
-      Support::RactorThreads.need_to_go_on if on == :ractors
+      Support::Ractors.needed if on == :ractors
       assert_silent(<<~RUBY)
         require "plait"
         #{WORK}

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "scripted_origin"
+require "support/ractors"
 
 # A ractor can't use connections, and is told so whichever way it comes.
 class HTTPRactorsTest < Minitest::Test
-  def setup = RUBY_ENGINE == "ruby" || skip("there are no ractors here")
+  def setup = Support::Ractors.needed
 
   CALLS = {
     "get" => "Plait::HTTP.get('URL')",

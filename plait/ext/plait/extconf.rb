@@ -20,6 +20,7 @@ $VPATH.concat(folders.map { |name| "$(srcdir)/#{name}" })
 have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
 have_func("rb_objspace_each_objects")
+have_func("rb_thread_lock_native_thread", "ruby/thread.h")
 have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
 # PLAIT_POLL=1 builds what a system without epoll(7) gets, such as macOS.

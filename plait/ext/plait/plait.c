@@ -2,6 +2,7 @@
 #include "plait_bindings.h"
 
 #include <pthread.h>
+#include <ruby/thread.h>
 
 #include "rb_rulebook.h"
 #include "scheduler/rb_poll.h"
@@ -51,6 +52,15 @@ static VALUE plait_fork_generation(VALUE self) {
     return UINT2NUM(generation);
 }
 
+/* keep_native_thread: Ruby's scheduler no longer moves the calling thread from one native thread to another. Ruby 3.4, in which
+ * it may forget a ractor's other threads at the end of one that it moves (co_start in thread_pthread_mn.c; not in 4.0). */
+static VALUE plait_keep_native_thread(VALUE self) {
+#ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
+    rb_thread_lock_native_thread();
+#endif
+    return self;
+}
+
 static const rb_data_type_t core_type = {.wrap_struct_name = "plait_core", .flags = RUBY_TYPED_FREE_IMMEDIATELY};
 
 static void plait_offer_core(VALUE plait) {
@@ -62,7 +72,9 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     VALUE plait = rb_define_module("Plait");
     pthread_atfork(NULL, NULL, plait_count_fork);
     rb_ext_ractor_safe(true); /* ractors ask, as they may ask for Process.pid */
-    rb_define_singleton_method(rb_define_module_under(plait, "Native"), "fork_generation", plait_fork_generation, 0);
+    VALUE native = rb_define_module_under(plait, "Native");
+    rb_define_singleton_method(native, "fork_generation", plait_fork_generation, 0);
+    rb_define_singleton_method(native, "keep_native_thread", plait_keep_native_thread, 0);
     rb_ext_ractor_safe(false);
     plait_init_rulebook();
     plait_init_deadlines();

@@ -24,6 +24,7 @@ module Plait
     #   @return [Integer] the same until this process is forked, and another one in the child
     unless available?
       def self.fork_generation = Process.pid
+      def self.keep_native_thread = self
     end
 
     # @param name [String] of an extension: "plait", or that of another gem, such as "plait_io"

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "mechanism_contract"
 require_relative "scope_contract"
 require_relative "state_contract"
-require "support/ractor_threads"
+require "support/ractors"
 
 module Contracts
   class RactorsTest < Minitest::Test
@@ -12,7 +12,7 @@ module Contracts
     include ScopeContract
     include StateContract
 
-    def setup = Support::RactorThreads.need_to_go_on
+    def setup = Support::Ractors.needed
 
     def on = :ractors
 

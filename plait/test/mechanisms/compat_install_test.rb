@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/fresh_ruby"
+require "support/ractors"
 
 # When the mends come: with the first scheduler, and whole, whichever thread makes that.
 class CompatInstallTest < Minitest::Test
@@ -135,7 +136,7 @@ class CompatInstallTest < Minitest::Test
   RUBY
 
   def test_methods_in_ractors_after_a_run_on_fibers
-    skip "no ractors" unless defined?(Ractor) && RUBY_ENGINE == "ruby"
+    Support::Ractors.with_threads_needed
     result = Support::FreshRuby.run(<<~RUBY)
       #{AFTER_A_RUN}
       $VERBOSE = nil

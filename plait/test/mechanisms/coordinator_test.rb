@@ -2,6 +2,7 @@
 
 require "uri"
 require "test_helper"
+require "support/ractors"
 
 class CoordinatorTest < Minitest::Test
   def test_an_endless_source_ends_with_the_deadline
@@ -124,7 +125,7 @@ class CoordinatorTest < Minitest::Test
   end
 
   def test_ctrl_c_leaves_nothing_behind
-    %i[sequence threads fibers hybrid processes ractors].each do |on|
+    [:sequence, :threads, :fibers, :hybrid, :processes, *(:ractors unless Support::Ractors.unavailable)].each do |on|
       output = interrupted("Plait.map([30, 30], on: :#{on}, limit: 2) { |seconds| sleep(seconds) }")
       assert_equal("Interrupt, 1 threads, 0 children\n", output, on)
     end

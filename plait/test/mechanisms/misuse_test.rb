@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "support/fresh_ruby"
-require "support/ractor_threads"
+require "support/ractors"
 require "support/refused_thread"
 require "plait"
 require "etc"
@@ -141,7 +141,7 @@ class MisuseTest < Minitest::Test
 
   # In a process of its own each: what the first leaves behind in Ruby must not be in the second's way.
   def test_every_mechanism_after_every_other
-    Support::RactorThreads.need_to_go_on
+    Support::Ractors.with_threads_needed
     names = %w[sequence threads fibers hybrid ractors processes]
     names.each do |first|
       result = Support::FreshRuby.run(<<~RUBY)
@@ -157,6 +157,7 @@ class MisuseTest < Minitest::Test
   end
 
   def test_fibers_in_a_ractor
+    Support::Ractors.needed
     %i[fibers hybrid].each do |on|
       error = assert_raises(Plait::UnsupportedError) { Plait.map([on], on: :ractors) { |inner| Plait.map([1], on: inner) { |n| n } } }
       assert_match(/the caller is in a ractor.*on: :threads/, error.message)

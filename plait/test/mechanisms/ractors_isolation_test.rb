@@ -4,12 +4,14 @@
 
 require "test_helper"
 require "support/fresh_ruby"
-require "support/ractor_threads"
+require "support/ractors"
 require "plait"
 require "tempfile"
 
 # What a ractor can't see or take: the error says what Ruby refuses, where, and what to do.
 class RactorsIsolationTest < Minitest::Test
+  def setup = Support::Ractors.needed
+
   LIST = [1] # rubocop:disable Style/MutableConstant -- what is tested
   FROZEN = { 1 => "one", 2 => "two" }.freeze
   Point = Struct.new(:x, :y)
@@ -214,7 +216,6 @@ class RactorsIsolationTest < Minitest::Test
   end
 
   def test_what_a_ractor_can_begin
-    Support::RactorThreads.need_to_go_on
     inner = Plait.map(%i[sequence threads], on: :ractors) { |on| Plait.map([1, 2], on: on) { |x| x + 1 } }
     assert_equal([[2, 3]] * 2, inner)
   end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "support/fresh_ruby"
-require "support/ractor_threads"
+require "support/ractors"
 require "plait"
 require "tempfile"
 
@@ -39,11 +39,12 @@ class RactorsTest < Minitest::Test
            :with_variable, :subclass].freeze
 
   def setup
+    Support::Ractors.needed
     @log = Tempfile.new("plait-ractors")
     @path = @log.path
   end
 
-  def teardown = @log.close!
+  def teardown = @log&.close!
 
   def map(items, **options, &block) = Plait.map(items, on: :ractors, **options, &block)
 
@@ -198,7 +199,6 @@ class RactorsTest < Minitest::Test
   end
 
   def test_a_hundred_pools_leave_nothing
-    Support::RactorThreads.need_to_go_on
     assert_nothing_left do
       100.times do |turn|
         case turn % 4
@@ -334,7 +334,6 @@ class RactorsTest < Minitest::Test
 
   # Ruby runs a finalizer in the ractor that has collected the garbage.
   def test_runs_that_were_dropped_end_whichever_ractor_collects_them
-    Support::RactorThreads.need_to_go_on
     result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
       require "plait"
       require "support/waiting"

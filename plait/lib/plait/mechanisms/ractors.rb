@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require_relative "../native"
 require_relative "mechanism"
 require_relative "options"
 require_relative "ractors/body"
@@ -19,13 +20,20 @@ module Plait
     # - Up to Ruby 3.2 a ractor has one place to wait at for all its threads: a program that itself waits in `Ractor#take`
     #   or `Ractor.receive` on two threads of the main ractor gets its messages mixed up. This pool stays clear of that
     #   place (see {PipePort}).
+    # - Ruby 3.3 and 3.4 at times never again run the other threads of a ractor at the end of one of them (co_start in
+    #   thread_pthread_mn.c; not in 4.0), and a process with such a ractor does not end. Each worker has two or three
+    #   threads. Ruby 3.4 leaves out threads that keep their native thread (`rb_thread_lock_native_thread`); 3.3 has no such call.
     class Ractors < Mechanism
+      FORGOTTEN = "Ruby %s may forget a ractor in which a thread has ended, and the process would never end%s; " \
+                  "use Ruby 4.0, or on: :processes"
+
       def default_limit = Etc.nprocessors
 
       def unavailable
         return "this Ruby has no ractors; use on: :threads#{" or on: :processes" if can_fork?}" unless defined?(::Ractor)
+        return format(FORGOTTEN, RUBY_VERSION, "") if RUBY_VERSION.start_with?("3.3")
 
-        beyond_this_ractor("open a pool of them")
+        without_extension || beyond_this_ractor("open a pool of them")
       end
 
       # @raise [UnshareableError] if Ruby can't isolate the block
@@ -34,6 +42,10 @@ module Plait
       def scope(options:, &block) = Scope::Threaded.open(options: options, isolate: Isolated.new, &block)
 
       private
+
+      def without_extension
+        format(FORGOTTEN, RUBY_VERSION, " without the C extension") if RUBY_VERSION.start_with?("3.4") && !Native.available?
+      end
 
       def can_fork? = Process.respond_to?(:fork)
 

@@ -29,8 +29,8 @@ module Plait
         # Seconds between two looks at whether the ractors have ended.
         FIRST_PAUSE = 0.0001
         LONGEST_PAUSE = 0.005
-        # Seconds for the receiver thread to end by itself. On Ruby 3.3 and 3.4 a Ractor#take at times sleeps on when its ractor
-        # has been interrupted and has ended.
+        # Seconds for the receiver thread to end by itself. On Ruby 3.4 a Ractor#take sleeps on if Ruby has forgotten the
+        # ractor: one whose block starts threads, see {Ractors}.
         FAREWELL = 0.5
 
         # @raise [UnsupportedError] when the system gives no descriptors or threads

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../values/deadline"
+require_relative "../../native"
 require_relative "../../values/errors"
 require_relative "../attempt"
 require_relative "../interruption"
@@ -34,6 +35,7 @@ module Plait
 
         # An interruption may arrive while this waits or runs the block: anywhere else it would lose a report.
         def run
+          Native.keep_native_thread
           Thread.current.report_on_exception = false
           Interruption.hold do
             prepare
@@ -57,6 +59,7 @@ module Plait
         # into. IO.select, because a thread that Ruby 3.3 has parked at IO#read it at times forgets (M:N threads, 3.3.8).
         def listen(worker)
           Thread.new do
+            Native.keep_native_thread
             IO.select([@lifeline])
             @stopped = true
             worker.raise(Interruption.new) unless @leaving
@@ -184,6 +187,7 @@ module Plait
         end
 
         def watch
+          Native.keep_native_thread
           @lock.synchronize do
             loop do
               ring
