@@ -28,11 +28,13 @@ class LabRowTest < Minitest::Test
   end
 
   def test_compared_with_the_fastest
-    rows = [row(:sequence, 10.0, 10.1), row(:threads, 3.0, 3.2), row(:fibers, 3.1, 3.3)]
+    walls = { sequence: [10.0, 10.1], threads: [3.0, 3.2], fibers: [3.1, 3.3], hybrid: [3.0, 4.0] }
+    rows = walls.map { |on, pair| row(on, *pair * 4) }
     report(*rows)
-    assert_equal([false, true, false], rows.map(&:fastest?))
-    assert_equal([false, nil, true], rows.map(&:tie?))
-    assert_in_delta(10.05 / 3.1, rows.first.ratio)
+    assert_equal([false, true, false, false], rows.map(&:fastest?))
+    assert_equal([:slower, nil, :same, :unsettled], rows.map(&:answer))
+    assert_equal([false, nil, true, nil], rows.map(&:tie?))
+    assert_in_delta(((10.0 / 3.0) + (10.1 / 3.2)) / 2, rows.first.ratio)
   end
 
   def test_failures

@@ -19,36 +19,34 @@ class LabStatisticsTest < Minitest::Test
     assert_nil(Statistics.new([1]).deviation)
   end
 
-  # By hand: of 1..5 the 90th percentile lies at place 3.6, so between 4 and 5; of 10 values the 99th at place 8.91.
+  # By hand: of 1..100 the 99th percentile lies at place 98.01, so between 99 and 100.
   def test_percentiles_between_two_values
-    assert_in_delta(4.6, Statistics.new([1, 2, 3, 4, 5]).percentile(90))
-    assert_in_delta(99.1, Statistics.new((1..10).map { |n| n * 10 }).percentile(99))
-    assert_equal([1.0, 5.0], [0, 100].map { |percent| Statistics.new([5, 1]).percentile(percent) })
+    assert_in_delta(99.01, Statistics.new((1..100).to_a).percentile(99))
+    assert_in_delta(90.1, Statistics.new((1..100).to_a.reverse).percentile(90))
+    assert_equal([1.0, 3.0, 5.0], [0, 50, 100].map { |percent| Statistics.new([5, 1]).percentile(percent) })
+    assert_nil(Statistics.new((1..99).to_a).percentile(90))
   end
 
-  def test_overlapping_spreads_tie
-    one = Statistics.new([1.0, 1.1, 1.3])
-    assert(one.tie?(Statistics.new([1.2, 1.5, 1.6])))
-    assert(one.tie?(Statistics.new([1.3, 1.5])))
-    refute(one.tie?(Statistics.new([1.31, 1.5])))
-    assert(one.overlap?(Statistics.new([0.5, 2.0])))
+  # By hand: all six values are on one side with probability 2 ÷ 2^6 = 0.031.
+  def test_the_least_number_of_values_for_an_interval
+    assert_nil(Statistics.new([1, 2, 3, 4, 5]).interval(0.05))
+    assert_equal([1, 6], Statistics.new([6, 2, 3, 4, 5, 1]).interval(0.05))
+    assert_equal([2, 9], Statistics.new((1..10).to_a).interval(0.05))
+    assert_nil(Statistics.new((1..10).to_a).interval(0.001))
   end
 
-  # 1,528 against 808 requests a second, for the same app: the spreads said that nobody knows.
-  def test_leaders_are_all_that_cannot_be_told_from_the_best
-    rows = { app: [808, 1600], same: [700, 1528], slow: [90, 95] }.transform_values { |values| Statistics.new(values) }
-    assert_equal(%i[app same], Statistics.leaders(rows.keys) { |name| rows.fetch(name) })
-    assert_equal([:app], Statistics.leaders(%i[app slow]) { |name| rows.fetch(name) })
-  end
-
-  def test_medians_that_differ_by_less_than_can_be_shown_tie
-    assert(Statistics.new([3.000, 3.001]).tie?(Statistics.new([3.010, 3.011])))
-    refute(Statistics.new([3.000, 3.001]).tie?(Statistics.new([3.050, 3.051])))
-  end
-
-  def test_a_single_run_claims_nothing
-    assert_nil(Statistics.new([1.0]).tie?(Statistics.new([1.0, 2.0])))
-    assert_nil(Statistics.new([1.0, 2.0]).tie?(Statistics.new([1.0])))
+  # All looks together, from the first value to the fortieth.
+  def test_an_interval_may_be_looked_at_after_each_value
+    random = Random.new(5)
+    missed = 1_000.times.count do
+      values = []
+      40.times.any? do
+        low, high = Statistics.new(values << random.rand).interval(0.05)
+        low && !(0.5).between?(low, high)
+      end
+    end
+    assert_operator(missed, :<=, 60)
+    assert_operator(missed, :>=, 20)
   end
 
   def test_of_leaves_out_what_is_unknown

@@ -136,19 +136,21 @@ module Plait
         def measured(rows) = rows.select(&:measured?).group_by(&:group)
 
         def sentence(group, ways)
-          quick = ways.sort_by { |row| row.wall.median }
-          small = ways.sort_by { |row| row.peak.median }
-          "#{group}: #{best(quick, :wall, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
-            "#{best(small, :peak, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
+          quick = best(ways, :wall)
+          small = best(ways, :peak)
+          "#{group}: #{names(quick, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
+            "#{names(small, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}."
         end
 
-        # Rows that are the same within their spread are named together.
-        def best(ranked, figure, one, many)
-          leaders = Lab::Statistics.leaders(ranked, &figure)
-          "#{leaders.map { |row| name_of(row) }.join(", ")} #{leaders.one? ? one : many}"
+        # @return [Array<Lab::Row>] the best row, then its equals; with too few rounds to say, the one with the least median
+        def best(rows, figure)
+          judged = Lab::Judgement.new(rows.to_h { |row| [row, row.measurements.map(&figure)] })
+          [judged.best || judged.leader, *judged.equals, *(judged.unsettled if judged.best)]
         end
 
-        def hint(rows) = rows.any? { |row| row.n == 1 } ? " (one round: a hint)" : ""
+        def names(rows, one, many)
+          "#{rows.map { |row| name_of(row) }.join(" or ")} #{rows.one? ? one : many}"
+        end
 
         def comparison(group, ways)
           return unless @against && (ratio = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.wall.median] })))

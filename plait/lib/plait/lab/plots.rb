@@ -58,8 +58,8 @@ module Plait
 
         def values
           shown.flat_map do |row|
-            PERCENTILES.map do |mark, percent|
-              time = row.latencies.percentile(percent)
+            PERCENTILES.filter_map do |mark, percent|
+              time = row.latencies.percentile(percent) or next
               record(row, mark: mark, time: time / unit.first, longest: row.latencies.max / unit.first,
                           shown: Quantity.seconds(time))
             end

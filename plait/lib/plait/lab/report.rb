@@ -7,7 +7,9 @@ require_relative "../values/errors"
 require_relative "../version"
 require_relative "agreement"
 require_relative "html_report"
+require_relative "judgement"
 require_relative "report_set"
+require_relative "row"
 require_relative "tables"
 require_relative "text"
 require_relative "text_report"
@@ -82,7 +84,7 @@ module Plait
       def memory_text = self[:memory_bytes] && "#{(self[:memory_bytes] / 1e9).round} GB"
     end
 
-    # Finds the fastest row of each group. A group with different results has none: a fast wrong answer is no answer.
+    # Judges the rows of each group. A group with different results has no judgement: a fast wrong answer is no answer.
     class Ranking
       # @param rows [Array<Row>]
       # @param agreement [Agreement]
@@ -91,14 +93,27 @@ module Plait
         @agreement = agreement
       end
 
-      # Tells each row which one it is compared with.
+      # Gives each row the judgement of its group.
       # @return [void]
       def apply
         contenders = @rows.select { |row| row.measured? && @agreement.agreed?(row.group) && @agreement.comparable?(row) }
         contenders.group_by(&:group).each_value do |group|
-          fastest = group.min_by { |row| row.wall.median }
-          group.each { |row| row.fastest = fastest }
+          judgement = judge(group)
+          group.each { |row| row.judgement = judgement }
         end
+      end
+
+      private
+
+      def judge(rows)
+        simple = rows.each_with_index.sort_by { |row, place| [Judgement.simplicity(row.on, row.limit), place].flatten }
+        Judgement.new(simple.to_h { |row,| [row, row.seconds] }.compare_by_identity, noise: noise(rows))
+      end
+
+      # Where other programs keep the processors, small differences are chance.
+      def noise(rows)
+        shares = rows.select { |row| Row::ONE_THREAD.include?(row.on) }.filter_map(&:delayed_share)
+        1.0 + (shares.max || 0.0)
       end
     end
 

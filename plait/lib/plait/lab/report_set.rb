@@ -41,7 +41,7 @@ module Plait
       def items = @row.cell.items.size
 
       def judgement
-        { comparable: !@row.fastest.nil?, fastest: @row.fastest?, ratio: @row.ratio, tie: @row.tie?,
+        { comparable: !@row.fastest.nil?, fastest: @row.fastest?, ratio: @row.ratio, answer: @row.answer,
           errors: @row.errors, failure: @row.failure }
       end
 

@@ -7,6 +7,9 @@ module Plait
   module Lab
     # One cell's trials, summed up and compared with the fastest of its group.
     class Row
+      # Mechanisms whose main thread does the work; in the others it hands out items, and its delays mean little.
+      ONE_THREAD = %i[sequence fibers].freeze
+
       # @return [Cell]
       attr_reader :cell
       # @return [Array<Measurement>] every trial, in the order they were run, the failed ones too
@@ -15,8 +18,9 @@ module Plait
       attr_reader :allocations
       # @return [String, nil] why there are no allocations
       attr_reader :allocations_missing
-      # @return [Row, nil] the fastest row of the group; nil where no comparison may be made
-      attr_accessor :fastest
+      # @return [Judgement, nil] of the rows of the group, by their seconds; nil where no comparison may be made
+      # @api private
+      attr_accessor :judgement
 
       # @param cell [Cell]
       # @param trials [Array<Measurement>]
@@ -106,14 +110,23 @@ module Plait
       # @return [Boolean] nothing was run: interrupted, or out of time
       def untried? = @trials.empty?
 
+      # @return [Row, nil] the simplest of the best rows of the group; with too few rounds to say, the one with the least median
+      def fastest = @judgement && (@judgement.best || @judgement.leader)
+
       # @return [Boolean]
-      def fastest? = equal?(@fastest)
+      def fastest? = equal?(fastest)
 
-      # @return [Float, nil] this median ÷ the fastest one's
-      def ratio = @fastest && (wall.median / @fastest.wall.median)
+      # @return [Float, nil] the median of this row's time ÷ the fastest one's, inside each round
+      def ratio = @judgement&.against(self, fastest)&.ratio
 
-      # @return [Boolean, nil] the spreads overlap; nil where it can't be said
-      def tie? = @fastest && !fastest? ? wall.tie?(@fastest.wall) : nil
+      # @return [Symbol, nil] against the fastest row: :slower, :same or :unsettled; nil of that row, and without a comparison
+      def answer = fastest && !fastest? ? @judgement.against(self, fastest).answer : nil
+
+      # @return [Boolean, nil] it takes as long as the fastest; nil where it can't be said
+      def tie? = { same: true, slower: false }[answer]
+
+      # @return [Array<Float, nil>] seconds by round
+      def seconds = @trials.map { |trial| trial.wall if trial.ok? }
 
       # @return [Float, nil] the share of the time in which the work had nothing to compute, 0..1. Where several
       #   processors were at work at once this is unknown, and is 0; nil where a compiler worked along (JRuby).

@@ -64,13 +64,11 @@ module Plait
 
       def compared(row)
         return Quantity::UNKNOWN unless row.fastest
-        return "fastest#{single(row)}" if row.fastest?
+        return row.judgement.best ? "fastest" : "fastest so far" if row.fastest?
 
         times = Quantity.times(row.ratio)
-        row.tie? ? "tie (#{times})" : "#{times}#{single(row)}"
+        { same: "same (#{times})", unsettled: "#{times}, not settled" }.fetch(row.answer, times)
       end
-
-      def single(row) = [row, row.fastest].any? { |one| one.n == 1 } ? " (n=1)" : ""
 
       def latency(group, rows)
         timed = rows.select(&:latencies)

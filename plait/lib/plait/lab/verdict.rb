@@ -9,13 +9,10 @@ module Plait
       # Shares of the time that count as waiting above, and as computing below.
       MOSTLY_WAITING = 0.8
       MOSTLY_COMPUTING = 0.2
-      # Mechanisms whose main thread does the work; in the others it hands out items, and its delays mean little.
-      ONE_THREAD = %i[sequence fibers].freeze
-      # Ratio: a tie whose medians differ by more names both; raising it names both less often.
-      APART = 1.05
       # Share of the time: more waiting for a processor is mentioned.
       BUSY = 0.1
-      private_constant :MOSTLY_WAITING, :MOSTLY_COMPUTING, :ONE_THREAD, :BUSY
+      SETTLES_NOTHING = "so few rounds settle nothing"
+      private_constant :MOSTLY_WAITING, :MOSTLY_COMPUTING, :BUSY, :SETTLES_NOTHING
 
       def initialize(report)
         @report = report
@@ -33,38 +30,45 @@ module Plait
       def ranked = @report.rows.select(&:fastest)
 
       def group_sentences(group, rows)
-        sentences = [order(rows), nature(rows), blocked_loop(rows), company(rows), confidence(rows)].compact
+        sentences = [order(rows), nature(rows), blocked_loop(rows), company(rows)].compact
         group ? sentences.map { |sentence| "#{group}: #{sentence}" } : sentences
       end
 
       def order(rows)
         return alone(rows.first) if rows.size == 1
 
-        best = rows.select { |row| row.fastest? || row.tie? }
-        others = (rows - best).sort_by(&:ratio)
-        [leading(best), following(others)].compact.join("; ").concat(".")
+        best = rows.find(&:fastest?)
+        return "#{best.label} is fastest so far, #{time(best)}: #{SETTLES_NOTHING}." unless best.judgement.best
+
+        [leading(best, rows), following(rows), open(rows)].compact.join("; ").concat(".")
       end
 
-      def alone(row) = "#{row.label} takes #{Quantity.seconds(row.wall.median)}; there is nothing to compare it with."
+      def alone(row) = "#{row.label} takes #{time(row)}; there is nothing to compare it with."
 
-      def leading(best)
-        times = best.map { |row| row.wall.median }.minmax
-        return "#{best.first.label} is fastest: #{Quantity.seconds(times.first)}" if best.one?
+      def leading(best, rows)
+        equals = rows.select { |row| row.answer == :same }
+        return "#{best.label} is fastest: #{time(best)}" if equals.empty?
 
-        "#{list(best)} tie: #{times.last > times.first * APART ? wide(times) : Quantity.seconds(times.first)}"
+        "#{best.label} is the simplest of the fastest: #{time(best)}; #{list(equals)} #{equals.one? ? "takes" : "take"} the same"
       end
 
-      def wide(times) = "#{times.map { |time| Quantity.seconds(time) }.join(" to ")}, but the rounds overlap"
+      def following(rows)
+        slower = rows.select { |row| row.answer == :slower }.sort_by(&:ratio)
+        return if slower.empty?
+        return "#{slower.first.label} takes #{time_and_ratio(slower.first)}" if slower.one?
 
-      def following(others)
-        return if others.empty?
-        return "#{others.first.label} takes #{time_and_ratio(others.first)}" if others.one?
-
-        "the others take from #{time_and_ratio(others.first)} to #{time_and_ratio(others.last)}, the slowest being " \
-          "#{others.last.label}"
+        "#{slower.size} rows take from #{time_and_ratio(slower.first)} to #{time_and_ratio(slower.last)}, the slowest being " \
+          "#{slower.last.label}"
       end
 
-      def time_and_ratio(row) = "#{Quantity.seconds(row.wall.median)} (#{Quantity.times(row.ratio)})"
+      def open(rows)
+        open = rows.select { |row| row.answer == :unsettled }
+        "not settled: #{open.map { |row| "#{row.label} #{Quantity.times(row.ratio)}" }.join(", ")}" if open.any?
+      end
+
+      def time(row) = Quantity.seconds(row.wall.median)
+
+      def time_and_ratio(row) = "#{time(row)} (#{Quantity.times(row.ratio)})"
 
       def list(rows)
         *all, last = rows.map(&:label)
@@ -119,17 +123,11 @@ module Plait
 
       # Other programs' work on the same processors.
       def company(rows)
-        share = rows.select { |row| ONE_THREAD.include?(row.on) }.filter_map(&:delayed_share).max
+        share = rows.select { |row| Row::ONE_THREAD.include?(row.on) }.filter_map(&:delayed_share).max
         return if share.nil? || share < BUSY
 
         "The machine was busy with other things: up to #{Quantity.percent(share)} of a row's time went by in waiting " \
-          "for a processor, so take small differences for chance."
-      end
-
-      def confidence(rows)
-        return unless rows.any? { |row| row.n == 1 }
-
-        "Some rows were run once only (n=1): take their order as a hint."
+          "for a processor, so smaller differences are not settled."
       end
     end
 
