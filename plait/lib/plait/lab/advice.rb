@@ -114,7 +114,7 @@ module Plait
       private
 
       # @return [Array, nil] mechanism and limit
-      def row = @judgement && (@judgement.best || @judgement.leader)
+      def row = @judgement && @series.values.any?(&:any?) ? @judgement.best || @judgement.leader : nil
 
       def answer
         [sentence, "  #{line}", labelled("Why", why), labelled("How sure", how_sure), labelled("Not", others.join("; ")),
@@ -127,7 +127,11 @@ module Plait
          labelled("Next", failure ? nil : settling)]
       end
 
-      def missing = @interrupted ? "interrupted before anything was compared" : "the budget of #{@budget} s was too small"
+      def missing
+        return "interrupted before all mechanisms were tried" if @interrupted
+
+        @once ? "the #{@items} items or the #{@budget} s ran out before all mechanisms were tried" : "#{@budget} s were too short"
+      end
 
       def labelled(title, text) = text.nil? || text.empty? ? nil : "#{title}: #{text}."
 
@@ -180,7 +184,13 @@ module Plait
         slower = (@series.keys - [row]).filter_map { |one| clause(one) }
         seen = @series.keys.map(&:first) + excluded.keys
         dropped = @scanned.reject { |one, _| seen.include?(one.first) }.group_by { |one, _| one.first }
-        slower + dropped.map { |_, rows| hopeless(rows) } + excluded.map { |mechanism, reason| "#{Array(mechanism).join(" × ")}: #{reason.delete_suffix(".")}" }
+        slower + dropped.map { |_, rows| hopeless(rows) } + refusals
+      end
+
+      def refusals
+        excluded.group_by(&:last).map do |reason, all|
+          "#{all.map { |mechanism, _| Array(mechanism).join(" × ") }.join(", ")}: #{reason.delete_suffix(".")}"
+        end
       end
 
       def clause(one)
@@ -199,7 +209,7 @@ module Plait
       end
 
       def settling
-        "a budget of #{(@budget * 4).ceil} s, on a quiet machine" if %i[unsettled unknown].include?(certainty)
+        "#{"more items, and " if @once}a budget of #{(@budget * 4).ceil} s, on a quiet machine" if %i[unsettled unknown].include?(certainty)
       end
     end
   end

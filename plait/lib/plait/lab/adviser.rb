@@ -33,7 +33,10 @@ module Plait
       HOPELESS = 1.6
       # Rounds of each finalist; more would settle nothing that a reader cares for.
       MOST_ROUNDS = 40
-      private_constant :PAIRS, :LOOK, :TRIAL, :LADDER, :ENOUGH, :HOPELESS
+      # They share one GVL.
+      IN_ONE_RUBY = %i[threads fibers hybrid].freeze
+      NO_USE = "the work computes with the GVL held, which one process can't overlap"
+      private_constant :IN_ONE_RUBY, :NO_USE, :PAIRS, :LOOK, :TRIAL, :LADDER, :ENOUGH, :HOPELESS
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)
@@ -118,7 +121,7 @@ module Plait
 
       # @return [Array<Array>] mechanism and limit, the simplest first
       def candidates
-        names = @among || (AMONG + (@profile.waits? && @profile.computes? ? PAIRS : []))
+        names = @among || (AMONG + (@profile.waits? && @profile.computes? && !@once ? PAIRS : []))
         usable = names.select { |on| usable?(on) }
         usable.flat_map { |on| limits(on).map { |limit| [on, limit] } }.sort_by { |row| Judgement.simplicity(*row) }
       end
@@ -126,12 +129,17 @@ module Plait
       def usable?(on)
         reason = Mechanisms.find(on).unavailable
         @excluded[on] = "not available here: #{reason}" if reason
-        reason.nil?
+        @excluded[on] ||= NO_USE if IN_ONE_RUBY.include?(on) && held? && @among.nil?
+        !@excluded.key?(on)
       end
+
+      # An item this short is measured too badly to tell.
+      def held? = @profile.share(:held) > 0.85 && @profile.wall > 0.0005
 
       def limits(on)
         return [nil] if on == :sequence
-        return [@items.size > 1 ? processors : 1] unless @profile.waits?
+        return [[processors, @items.size].min] unless @profile.waits?
+        return [4, 16].map { |limit| limit.clamp(1, [@items.size / 20, 1].max) }.uniq if @once
         return [processors * 8, processors * 32] if on.is_a?(Array)
 
         ladder = { processes: [processors, processors * 4, 16], ractors: [processors, 16] }[on] || (LADDER + [@items.size])
@@ -145,7 +153,12 @@ module Plait
         tell("#{rows.size} rows, each once")
         try(:sequence, nil)
         2.times { reference } unless @once
-        rows.reverse_each { |row| try(*row) unless row == [:sequence, nil] || @excluded[row.first] || spent? }
+        rows.reverse.each do |row|
+          next if row == [:sequence, nil] || @excluded[row.first]
+          return @scan_cut = true if spent?
+
+          try(*row)
+        end
       end
 
       def spent? = @ends.expired? || (@once && @left.empty?)
@@ -208,7 +221,8 @@ module Plait
       def count(width)
         together = (@profile.waits / width) + ((@profile.held + @profile.free) / [width, processors].min)
         fitting = (@budget * TRIAL / [together, 1e-7].max).floor
-        fitting = [fitting, (@items.size / 60.0).ceil].min if @once
+        return fitting.clamp(1, [@items.size / 60, width].max) if @once
+
         fitting.clamp([width, 3, @items.size].sort[1].clamp(1, @items.size), @items.size)
       end
 
@@ -236,10 +250,12 @@ module Plait
       end
 
       def finish(rows)
+        return if @scan_cut
+
         @finalists = rows
         @series = rows.to_h { |row| [row, []] }
         MOST_ROUNDS.times do |round|
-          break if @ends.expired? || (@once && @left.empty?) || judgement&.settled?
+          break if @ends.expired? || (@once && @left.empty?) || (round.positive? && judgement&.settled?)
 
           tell("round #{round + 1} of #{rows.size} rows")
           rows.shuffle.each { |row| @series.key?(row) && try(*row) }

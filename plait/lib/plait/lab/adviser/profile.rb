@@ -36,6 +36,7 @@ module Plait
         def initialize
           @late = 0.0
           @beats = @missed = 0
+          @before = Deadline.now
         end
 
         # @return [void] when {stop} was called
@@ -43,16 +44,23 @@ module Plait
 
         def stop = @stopped = true
 
+        # Counts the beat that is under way, too.
         # @param wall [Float] seconds of the run
         # @return [Float] seconds of it in which what it asks for was taken; the pauses between beats count in proportion
-        def late(wall) = [@late + (@beats.zero? ? 0 : @missed.fdiv(@beats) * [wall - @late, 0].max), wall].min
+        def late(wall)
+          count(Deadline.now - @before - BEAT)
+          [@late + (@missed.fdiv(@beats) * [wall - @late, 0].max), wall].min
+        end
 
         private
 
         def beat
-          before = Deadline.now
           sleep(BEAT)
-          delay = Deadline.now - before - BEAT
+          count(Deadline.now - @before - BEAT)
+          @before = Deadline.now
+        end
+
+        def count(delay)
           @beats += 1
           return if delay < SLACK
 
@@ -80,10 +88,7 @@ module Plait
         # @return [Profile]
         # @raise [FreshProcess::Failed]
         def call(again: true)
-          count, wall, cpu, late = apart { beside_a_thread }
-          held = [cpu, late].min
-          profile = Profile.new(items: count, wall: wall / count, held: held / count, free: (cpu - held) / count,
-                                waits: [wall - cpu, 0.0].max / count, blocks: 0.0)
+          profile = apart { beside_a_thread }
           look_for_blocks(profile) if again && profile.waits?
           profile
         end
@@ -99,9 +104,11 @@ module Plait
 
         def beside_a_thread
           metronome = Metronome.new
-          Thread.new { metronome.run }
-          count, wall, cpu = metered { run_in_time(@items) }
-          [count, wall, cpu, metronome.late(wall)]
+          thread = Thread.new { metronome.run }
+          count, wall, cpu, delay = metered { run_in_time(@items) }
+          held = [cpu, [metronome.late(wall) - delay_of(thread), 0.0].max].min
+          Profile.new(items: count, wall: wall / count, held: held / count, free: (cpu - held) / count,
+                      waits: [wall - cpu - delay, 0.0].max / count, blocks: 0.0)
         end
 
         def run_in_time(items)
@@ -113,17 +120,28 @@ module Plait
           items.size
         end
 
+        # @return [Array] the block's value; seconds on the clock, on a processor, and in which no processor was free
         def metered
-          cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-          began = Deadline.now
+          before = clocks
           value = yield
-          [value, Deadline.now - began, Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - cpu]
+          [value, *clocks.zip(before).map { |after, earlier| after - earlier }]
+        end
+
+        def clocks = [Deadline.now, Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID), delay]
+
+        # Seconds in which a thread could have run and no processor was free.
+        def delay_of(thread) = delay("self/task/#{thread.native_thread_id}")
+
+        def delay(place = "thread-self")
+          File.read("/proc/#{place}/schedstat").split[1].to_i / 1e9
+        rescue SystemCallError
+          0.0
         end
 
         # A body that fails on fibers is excluded later, with its error.
         def look_for_blocks(profile)
-          count, wall, cpu, late, place = apart { Thread.new { on_a_loop }.value }
-          blocked = count ? [late - cpu, 0.0].max : 0.0
+          count, wall, cpu, delay, late, place = apart { Thread.new { on_a_loop }.value }
+          blocked = count ? [late - cpu - delay, 0.0].max : 0.0
           return if blocked < wall.to_f * LEAST
 
           profile.blocks = [blocked / count, profile.waits].min
@@ -134,7 +152,7 @@ module Plait
 
         def on_a_loop
           place = figures = nil
-          note = ->(report) { place ||= report.location || report.backtrace.first }
+          note = ->(report) { place ||= report.location }
           Fiber.set_scheduler(Scheduler.new(blocking: note, threshold: Metronome::BEAT * 2))
           metronome = Metronome.new
           Fiber.schedule { metronome.run }
