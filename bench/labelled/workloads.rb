@@ -69,7 +69,7 @@ module Labelled
     ]
   end
 
-  def computing
+  def computing # rubocop:disable Metrics/AbcSize -- a table
     text = Random.new(1).bytes(1_000_000) * 2
     [
       # Ruby holds the GVL: nothing but processes (or ractors) uses P processors. 20 × 10 ms.
@@ -83,7 +83,9 @@ module Labelled
       # An addition costs 50 ns, handing an item over a microsecond at least.
       work("tiny", 1..20_000, %i[sequence], [:sequence, nil]) { |n| n + 1 },
       # A file in the page cache takes 15 µs to read, as long as its hand-over.
-      work("files_cached", Dir["/usr/lib/ruby/*/*.rb"].first(60) * 4, %i[sequence], [:sequence, nil]) { |path| File.read(path).size },
+      work("files_cached", Dir["#{RbConfig::CONFIG["rubylibdir"]}/*.rb"].first(60) * 4, %i[sequence], [:sequence, nil]) do |path|
+        File.read(path).size
+      end,
       # SHA-256 in Ruby's digest holds the GVL: 8 × 2 MB.
       work("digests", 1..16, %i[processes], [:processes, PROCESSORS]) { |n| Digest::SHA256.hexdigest(text + n.to_s) },
       # One item: there is nothing to run beside it.
@@ -101,13 +103,15 @@ module Labelled
       # A Rack app that waits 10 ms and computes little.
       work("rack_waits", rack_requests, WAITERS, [:threads, 40]) { |env| [200, {}, [wait(10, env["PATH_INFO"])]] },
       # A Rack app that renders in Ruby for 8 ms.
-      work("rack_computes", rack_requests, %i[processes], [:processes, PROCESSORS]) { |env| [200, {}, [compute(8).to_s, env["PATH_INFO"]]] }
+      work("rack_computes", rack_requests, %i[processes], [:processes, PROCESSORS]) do |env|
+        [200, {}, [compute(8).to_s, env["PATH_INFO"]]]
+      end
     ]
   end
 
   def rack_requests = (1..40).map { |n| { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/#{n}" } }
 
-  def awkward
+  def awkward # rubocop:disable Metrics/AbcSize -- a table
     buffer = {}
     free = usleep(need_gvl: false)
     held = usleep(need_gvl: true)
@@ -117,7 +121,7 @@ module Labelled
       # C that waits and keeps the GVL: only processes overlap.
       (work("blocks_gvl", 1..20, %i[processes], [:processes, 20]) { |n| held.call(20_000) + n } if held),
       # Procs can't be marshalled, and computing gains nothing by threads.
-      work("unshareable", (1..16).map { |n| -> { compute(5, n) } }, %i[sequence], [:sequence, nil]) { |job| job.call },
+      work("unshareable", (1..16).map { |n| -> { compute(5, n) } }, %i[sequence], [:sequence, nil], &:call),
       # 8 MB of result for 1 ms of work: copying them takes longer than making them.
       work("large_results", 1..20, %i[sequence], [:sequence, nil]) { |n| (compute(1, n) & 7).to_s * 8_000_000 },
       # Results differ from run to run, which is no fault: the wait decides.
@@ -126,7 +130,7 @@ module Labelled
       work("failing", 1..10, [nil], nil) { |n| raise(KeyError, "item #{n}") },
       # Shared memory: another item overwrites the buffer during the wait, so only one after another and processes with
       # memory of their own are right.
-      work("not_thread_safe", 1..20, %i[processes], [:processes, 20]) { |n| (buffer[:n] = n) && wait(10) || buffer[:n] }
+      work("not_thread_safe", 1..20, %i[processes], [:processes, 20]) { |n| wait(10, buffer[:n] = n) && buffer[:n] }
     ]
   end
 
@@ -159,7 +163,7 @@ module Labelled
   def answer(server)
     loop do
       text, from = server.recvfrom(64)
-      Thread.new { wait(20) && nil || server.send("#{text}!", 0, from[3], from[1]) }
+      Thread.new { server.send(wait(20, "#{text}!"), 0, from[3], from[1]) }
     end
   end
 

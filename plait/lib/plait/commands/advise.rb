@@ -47,7 +47,7 @@ module Plait
           number * 2
         end
       RUBY
-      CONDITION = /\Ap(?<percent>50|90|99)\s*>\s*(?<number>\d+(\.\d+)?)\s*(?<unit>ms|s)\z/
+      CONDITION = /\Ap(?<percent>50|90|99)\s*>\s*(?<number>\d+(?:\.\d+)?)\s*(?<unit>ms|s)\z/
       private_constant :EXAMPLE, :CONDITION
 
       def call
@@ -78,7 +78,8 @@ module Plait
       end
 
       def settings
-        { budget: Arguments.positive("--budget", options["budget"].to_s.delete_suffix("s")), goal: goal, once: options["once"] || false,
+        { budget: Arguments.positive("--budget", options["budget"].to_s.delete_suffix("s")), goal: goal,
+          once: options["once"] || false,
           among: options["on"] && Arguments.mechanisms("--on", options["on"], Mechanisms.names) }
       end
 
@@ -92,7 +93,9 @@ module Plait
       # @return [Array(Integer, Float), nil] percent and seconds
       def limit_of_latency
         text = options["fail-if"] or return
-        found = CONDITION.match(text) or raise UsageError, "--fail-if #{text}: must be as in 'p99>50ms'; p50, p90 and p99 are known"
+        found = CONDITION.match(text)
+        raise UsageError, "--fail-if #{text}: must be as in 'p99>50ms'; p50, p90 and p99 are known" unless found
+
         [found[:percent].to_i, found[:number].to_f / (found[:unit] == "ms" ? 1000 : 1)]
       end
 

@@ -13,6 +13,9 @@ module Plait
       # Values without which no percentile is given; raising it refuses more percentiles.
       VALUES = 100
 
+      # Seconds of an item below which its hand-over counts.
+      SHORT = 0.00002
+
       # A sentence of *Why* or *Would change it*, for profiles that are evidence for it.
       # - `about` :why or :change, `evidence` profile => Boolean, `sentence` profile => String
       Rule = Struct.new(:about, :evidence, :sentence)
@@ -26,19 +29,19 @@ module Plait
                      "#{" (#{one.place})" if one.place}"
                  end),
         Rule.new(:why, ->(one) { one.share(:held) > 0.1 },
-                 ->(one) { "it computes #{Quantity.percent(one.share(:held))} of its time with the GVL held, one thread at a time" }),
+                 ->(one) { "it computes #{Quantity.percent(one.share(:held))} of its time, with the GVL held" }),
         Rule.new(:why, ->(one) { one.share(:free) > 0.1 },
                  ->(one) { "it computes #{Quantity.percent(one.share(:free))} of its time without the GVL" }),
-        Rule.new(:why, ->(one) { one.wall < 20e-6 },
+        Rule.new(:why, ->(one) { one.wall < SHORT },
                  ->(_) { "it is so short that its hand-over costs as much" }),
         Rule.new(:change, ->(one) { one.share(:blocks) >= 0.1 },
                  ->(_) { "Plait.offload around the call that blocks lets fibers overlap it" }),
         Rule.new(:change, ->(one) { one.share(:waits) > 0.5 },
                  ->(_) { "a peer that answers fewer requests at once makes a smaller limit enough" }),
-        Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > 20e-6 }, ->(_) { "more processors help processes" }),
-        Rule.new(:change, ->(one) { one.wall < 20e-6 }, ->(_) { "larger items, each_slice(1_000) say, are worth their hand-over" })
+        Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > SHORT }, ->(_) { "more processors help processes" }),
+        Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items, as by each_slice(1_000), pay for their hand-over" })
       ].freeze
-      private_constant :Rule, :RULES, :VALUES
+      private_constant :Rule, :RULES, :SHORT, :VALUES
 
       # @return [Hash{Symbol, Array<Symbol> => String}] the mechanisms that can't run the block, each with the reason
       attr_reader :excluded
@@ -209,7 +212,9 @@ module Plait
       end
 
       def settling
-        "#{"more items, and " if @once}a budget of #{(@budget * 4).ceil} s, on a quiet machine" if %i[unsettled unknown].include?(certainty)
+        return unless %i[unsettled unknown].include?(certainty)
+
+        "#{"more items, and " if @once}a budget of #{(@budget * 4).ceil} s, on a quiet machine"
       end
     end
   end

@@ -27,16 +27,20 @@ module Plait
       TRIAL = 1 / 80r
       # Limits for work that waits.
       LADDER = [4, 16, 64, 256, 1024].freeze
+      # Items at once in any row; raising it takes more threads of the system.
+      MOST = 4096
       # Limits within this ratio of the best one are as good; the smallest is taken.
       ENOUGH = 1.05
       # Slower ones, in the first look, get no further rounds.
       HOPELESS = 1.6
+      # Share of the budget that is kept for rounds.
+      REST = 0.45
       # Rounds of each finalist; more would settle nothing that a reader cares for.
       MOST_ROUNDS = 40
       # They share one GVL.
       IN_ONE_RUBY = %i[threads fibers hybrid].freeze
       NO_USE = "the work computes with the GVL held, which one process can't overlap"
-      private_constant :IN_ONE_RUBY, :NO_USE, :PAIRS, :LOOK, :TRIAL, :LADDER, :ENOUGH, :HOPELESS
+      private_constant :IN_ONE_RUBY, :NO_USE, :PAIRS, :LOOK, :TRIAL, :LADDER, :MOST, :ENOUGH, :HOPELESS, :REST
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)
@@ -67,7 +71,9 @@ module Plait
 
       def finite(items)
         size = items.size if items.respond_to?(:size)
-        raise UsageError, "an endless source can't be tried: give the first items, as in source.first(100)" if size == Float::INFINITY
+        if size == Float::INFINITY
+          raise UsageError, "an endless source can't be tried: give the first items, as in source.first(100)"
+        end
 
         array = items.respond_to?(:to_a) ? items.to_a : nil
         return array unless array.nil? || array.empty?
@@ -76,7 +82,9 @@ module Plait
       end
 
       def check_goal(goal)
-        GOALS.include?(goal) ? goal : raise(UsageError, "goal: must be one of #{GOALS.map(&:inspect).join(", ")}, not #{goal.inspect}")
+        return goal if GOALS.include?(goal)
+
+        raise UsageError, "goal: must be one of #{GOALS.map(&:inspect).join(", ")}, not #{goal.inspect}"
       end
 
       def check_budget(budget)
@@ -123,6 +131,7 @@ module Plait
       def candidates
         names = @among || (AMONG + (@profile.waits? && @profile.computes? && !@once ? PAIRS : []))
         usable = names.select { |on| usable?(on) }
+        @usable = usable
         usable.flat_map { |on| limits(on).map { |limit| [on, limit] } }.sort_by { |row| Judgement.simplicity(*row) }
       end
 
@@ -138,12 +147,17 @@ module Plait
 
       def limits(on)
         return [nil] if on == :sequence
-        return [[processors, @items.size].min] unless @profile.waits?
-        return [4, 16].map { |limit| limit.clamp(1, [@items.size / 20, 1].max) }.uniq if @once
+
+        most = @once ? [@items.size / 20, 1].max : [@items.size, MOST].min
+        widths(on).map { |limit| [limit, most].min }.uniq.sort
+      end
+
+      def widths(on)
+        return [processors] unless @profile.waits?
+        return [4, 16] if @once
         return [processors * 8, processors * 32] if on.is_a?(Array)
 
-        ladder = { processes: [processors, processors * 4, 16], ractors: [processors, 16] }[on] || (LADDER + [@items.size])
-        ladder.map { |limit| [limit, @items.size, 4096].min }.uniq.sort
+        { processes: [processors, processors * 4, 16], ractors: [processors, 16] }[on] || (LADDER + [@items.size])
       end
 
       def processors = Etc.nprocessors
@@ -153,13 +167,21 @@ module Plait
         tell("#{rows.size} rows, each once")
         try(:sequence, nil)
         2.times { reference } unless @once
-        rows.reverse.each do |row|
-          next if row == [:sequence, nil] || @excluded[row.first]
-          return @scan_cut = true if spent?
-
-          try(*row)
-        end
+        largest_first(rows).each { |row| try(*row) unless row == [:sequence, nil] || @excluded[row.first] || scanned? }
+        @scan_cut = !everything?
       end
+
+      # First the largest limit of each mechanism, then the next of each.
+      def largest_first(rows)
+        columns = rows.group_by(&:first).values.map(&:reverse)
+        Array.new(columns.map(&:size).max) { |rank| columns.filter_map { |all| all[rank] } }.flatten(1)
+      end
+
+      # The rounds need the rest of the budget.
+      def scanned? = spent? || (@ends.remaining < @budget * REST && everything?)
+
+      # Each mechanism has a row, or the reason why it has none.
+      def everything? = @usable.all? { |on| @excluded.key?(on) || @series.any? { |row, _| row.first == on } }
 
       def spent? = @ends.expired? || (@once && @left.empty?)
 
@@ -171,7 +193,9 @@ module Plait
         @expected = found
       end
 
-      def fingerprints(measurement, indices) = indices.each_with_index.to_h { |index, place| [index, measurement.results.at(place)] }
+      def fingerprints(measurement, indices)
+        indices.each_with_index.to_h { |index, place| [index, measurement.results.at(place)] }
+      end
 
       # @return [Float, nil] what the goal counts
       def try(on, limit)
@@ -255,10 +279,10 @@ module Plait
         @finalists = rows
         @series = rows.to_h { |row| [row, []] }
         MOST_ROUNDS.times do |round|
-          break if @ends.expired? || (@once && @left.empty?) || (round.positive? && judgement&.settled?)
+          break if spent? || (round.positive? && judgement&.settled?)
 
           tell("round #{round + 1} of #{rows.size} rows")
-          rows.shuffle.each { |row| @series.key?(row) && try(*row) }
+          rows.shuffle.each { |row| try(*row) if @series.key?(row) }
         end
       end
 

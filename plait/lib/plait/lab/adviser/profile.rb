@@ -106,7 +106,7 @@ module Plait
           metronome = Metronome.new
           thread = Thread.new { metronome.run }
           count, wall, cpu, delay = metered { run_in_time(@items) }
-          held = [cpu, [metronome.late(wall) - delay_of(thread), 0.0].max].min
+          held = (metronome.late(wall) - delay_of(thread)).clamp(0.0, cpu)
           Profile.new(items: count, wall: wall / count, held: held / count, free: (cpu - held) / count,
                       waits: [wall - cpu - delay, 0.0].max / count, blocks: 0.0)
         end
