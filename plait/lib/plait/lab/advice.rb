@@ -13,6 +13,8 @@ module Plait
       # Values without which no percentile is given; raising it refuses more percentiles.
       VALUES = 100
 
+      # Ratio to the least median within which the simplest is named before anything is settled.
+      NEAR = 1.05
       # Seconds of an item below which its hand-over counts.
       SHORT = 0.00002
 
@@ -39,9 +41,9 @@ module Plait
         Rule.new(:change, ->(one) { one.share(:waits) > 0.5 },
                  ->(_) { "a peer that answers fewer requests at once makes a smaller limit enough" }),
         Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > SHORT }, ->(_) { "more processors help processes" }),
-        Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items, as by each_slice(1_000), pay for their hand-over" })
+        Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items (each_slice(1_000), say) are worth it" })
       ].freeze
-      private_constant :Rule, :RULES, :SHORT, :VALUES
+      private_constant :Rule, :RULES, :NEAR, :SHORT, :VALUES
 
       # @return [Hash{Symbol, Array<Symbol> => String}] the mechanisms that can't run the block, each with the reason
       attr_reader :excluded
@@ -117,7 +119,16 @@ module Plait
       private
 
       # @return [Array, nil] mechanism and limit
-      def row = @judgement && @series.values.any?(&:any?) ? @judgement.best || @judgement.leader : nil
+      def row
+        return unless @judgement && @series.values.any?(&:any?)
+
+        @judgement.best || simplest_near(@judgement.leader)
+      end
+
+      # With too few rounds for an answer.
+      def simplest_near(leader)
+        @series.keys.find { |one| one == leader || @judgement.against(one, leader).ratio.to_f.between?(0.01, NEAR) }
+      end
 
       def answer
         [sentence, "  #{line}", labelled("Why", why), labelled("How sure", how_sure), labelled("Not", others.join("; ")),

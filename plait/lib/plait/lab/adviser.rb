@@ -27,6 +27,9 @@ module Plait
       TRIAL = 1 / 80r
       # Limits for work that waits.
       LADDER = [4, 16, 64, 256, 1024].freeze
+      # Seconds that a mechanism takes for an item that does nothing, and that any item takes.
+      HAND_OVER = 0.00003
+      SHORTEST = 0.0000001
       # Items at once in any row; raising it takes more threads of the system.
       MOST = 4096
       # Limits within this ratio of the best one are as good; the smallest is taken.
@@ -40,7 +43,8 @@ module Plait
       # They share one GVL.
       IN_ONE_RUBY = %i[threads fibers hybrid].freeze
       NO_USE = "the work computes with the GVL held, which one process can't overlap"
-      private_constant :IN_ONE_RUBY, :NO_USE, :PAIRS, :LOOK, :TRIAL, :LADDER, :MOST, :ENOUGH, :HOPELESS, :REST
+      private_constant :IN_ONE_RUBY, :NO_USE, :PAIRS, :LOOK, :TRIAL, :LADDER,
+                       :HAND_OVER, :SHORTEST, :MOST, :ENOUGH, :HOPELESS, :REST
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)
@@ -239,15 +243,15 @@ module Plait
       # As many items, evenly spaced, as take one trial's share of the budget; at least as many as are in flight at once.
       def sample(on, limit)
         @samples ||= {}
-        @samples[[on, limit]] ||= evenly(count(Array(limit).reduce(1, :*)))
+        @samples[[on, limit]] ||= evenly(count(Array(limit || 1).reduce(1, :*), on == :sequence ? 0 : HAND_OVER))
       end
 
-      def count(width)
-        together = (@profile.waits / width) + ((@profile.held + @profile.free) / [width, processors].min)
-        fitting = (@budget * TRIAL / [together, 1e-7].max).floor
+      def count(width, extra)
+        together = extra + (@profile.waits / width) + ((@profile.held + @profile.free) / [width, processors].min)
+        fitting = (@budget * TRIAL / [together, SHORTEST].max).floor
         return fitting.clamp(1, [@items.size / 60, width].max) if @once
 
-        fitting.clamp([width, 3, @items.size].sort[1].clamp(1, @items.size), @items.size)
+        fitting.clamp([[width, 3].max, @items.size].min, @items.size)
       end
 
       def evenly(count)

@@ -18,7 +18,7 @@ module Plait
         def share(part) = wall.positive? ? (self[part] / wall).clamp(0.0, 1.0) : 0.0
 
         # @return [Boolean] the item waits, or its time is too short to tell
-        def waits? = share(:waits) > 0.05
+        def waits? = share(:waits) > 0.05 && waits > 0.00005
 
         # @return [Boolean] a part of an item that concurrency can make shorter only by processors
         def computes? = share(:held) + share(:free) > 0.1
