@@ -10,7 +10,7 @@ module Support
 
     # @param timeout [Numeric] seconds; generous, because it only costs time when the test fails anyway, and below the minute
     #   after which much comes true by itself: connections are idle, calls are given up
-    # @param what [String] what is waited for, for the message
+    # @param what [String, #call] what is waited for, for the message
     # @return [Object] what the block returned, truthy
     def wait_until(timeout: 40, what: "the condition")
       give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
@@ -20,7 +20,7 @@ module Support
         return result if result
 
         if Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
-          raise Minitest::Assertion, "#{what} did not come true in #{timeout} s"
+          raise Minitest::Assertion, "#{what.respond_to?(:call) ? what.call : what} did not come true in #{timeout} s"
         end
 
         sleep(pause)

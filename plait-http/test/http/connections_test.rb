@@ -384,12 +384,24 @@ class HTTPConnectionsTest < Minitest::Test
   def test_a_request_that_waits_gets_a_cached_connection
     with_hot_route(pool: { per_key: 2, wait: 30 }) do |client, origin|
       numbers = (1..2_000).to_a
-      bodies = Plait.map(numbers, on: :threads, limit: 16) { |number| client.get(origin.url("/x?#{number}")).body }
+      bodies = Plait.map(numbers, on: :threads, limit: 16) do |number|
+        explained(client) { client.get(origin.url("/x?#{number}")).body }
+      end
       assert_equal(numbers.map { |number| "GET /x?#{number} " }, bodies)
       assert_equal(numbers.size, client.fan_out(numbers.map { |number| origin.url("/x?#{number}") }, limit: 16).size)
       assert_equal(2, origin.connections)
       assert_idle(client)
     end
+  end
+
+  # A request that no connection is given to would say little of why.
+  def explained(client)
+    yield
+  rescue Plait::PoolTimeout
+    connections = client.connections
+    pool, cache = %i[@pool @cache].map { |name| connections.instance_variable_get(name) }
+    flunk([pool.inspect, "#{connections.waiting} wait, #{cache.entries.size} cached",
+           *Thread.list.map { |thread| [thread.inspect, *thread.backtrace&.first(12)].join("\n  ") }].join("\n"))
   end
 
   # A waiter that comes when its neighbour has looked for waiters, and has not put its connection in the cache yet.

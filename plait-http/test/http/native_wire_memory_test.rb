@@ -78,6 +78,16 @@ if Plait.const_get(:Native).available?
       end
     end
 
+    def test_a_head_of_an_ordinary_call_under_gc_stress_and_compaction
+      url = +"http://origin/a?b"
+      fields = { "X-One" => "1" * 200, one_more: 2 }
+      parts = ["POST", url, 13, "Host: origin\r\nX-One: of the client\r\n", fields, "text/plain", 5, "a=1"]
+      head = Plait.const_get(:NativeHTTP).method(:head)
+      expected = head.call(*parts)
+      assert_includes(expected, "POST /a?b HTTP/1.1\r\nHost: origin\r\n")
+      assert_equal([expected] * 20, stressed { Array.new(20) { head.call(*parts) } })
+    end
+
     # With all timeouts set: they cost none.
     def test_an_answer_is_two_objects
       timeouts = Plait::HTTP::Timeouts.new(first_byte: 60, read: 60, total: 60)

@@ -79,7 +79,8 @@ class ServerExhaustionTest < Minitest::Test
         secure = Array.new(40) { secure(server.tls_port, "http/1.1") }
         served, waiting = Array.new(150) { server.connect }.partition { |caller| answered?(caller) }
         assert_operator(served.size, :>, 50)
-        wait_until { server.tell[:files] - before <= 210 } # a refused connection is closed a moment later
+        # The connections have 210; the server itself may open a few that it had no need of before. A refused one ends later.
+        wait_until { server.tell[:files] - before <= 214 }
         assert_equal([200, 0], [served.first.send(FILE).hear.status, server.tell[:exhausted]])
         assert_equal("a", Caller.new(secure.first).send(ECHO).hear.body)
         secure.each(&:close)

@@ -242,7 +242,7 @@ class ShardCommandTest < Minitest::Test
 
   def reload(pid, err, said)
     Process.kill(:HUP, pid)
-    wait_until { File.read(err).match?(said) }
+    wait_until(what: -> { "#{said.inspect} after\n#{File.read(err)}" }) { File.read(err).match?(said) }
   end
 
   def assert_status(address)

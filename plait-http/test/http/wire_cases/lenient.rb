@@ -22,6 +22,13 @@ module WireCases
       end
     end
 
+    # A head that is read again counts as the first one did.
+    def test_lenient_interim_answers_are_limited
+      ["HTTP/1.1 103 Early Hints\n\n", "HTTP/1.1 103 Early Hints\r\nX: a\x01b\r\n\r\n"].each do |head|
+        Conformance::DELIVERIES.each_key { |how| check_refused(head * 100, :interim_limit, how, LIMITS) }
+      end
+    end
+
     # Random damage to lenient answers: an error, or an answer, and nothing else.
     def test_lenient_answers_that_are_damaged
       random = Random.new(7)

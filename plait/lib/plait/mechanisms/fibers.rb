@@ -26,21 +26,19 @@ module Plait
       end
 
       def executor(attempt, limit:)
-        Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit, **loop_options)
+        Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit)
       end
 
       def scope(options:, &block)
         return TaskScope.open(options: options, &block) if Fiber.current_scheduler
 
-        own.run(deadline: options.deadline, **loop_options) { TaskScope.open(options: options, &block) }
+        own.run(deadline: options.deadline) { TaskScope.open(options: options, &block) }
       end
 
       private
 
       # @return [Class] of the pool that brings a loop along
       def own = Patches.root? ? Host : ThreadedHost
-
-      def loop_options = {}
     end
     private_constant :Fibers
   end

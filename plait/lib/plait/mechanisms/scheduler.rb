@@ -54,11 +54,10 @@ module Plait
     # @param blocking [nil, :warn, :raise, :record, #call] the reaction to a call that blocks the loop
     # @param threshold [Float] seconds after which it counts as blocked
     # @param slice [Float] seconds of ready fibers in one turn
-    # @param offload [Boolean] hand blocking operations that Ruby offers (3.4 and later) to a thread pool
     # @param patch [Boolean] false: no loop of Plait in this process patches Ruby's classes; guides/mechanisms.md says what is
     #   lost then
     # @raise [UsageError] if patches are in already, and are not wanted
-    def initialize(blocking: nil, threshold: 0.1, slice: SLICE, offload: false, patch: true)
+    def initialize(blocking: nil, threshold: 0.1, slice: SLICE, patch: true)
       patch ? Patches.install : Patches.decline
       @loop = Fiber.current
       @thread = Thread.current
@@ -77,7 +76,6 @@ module Plait
       @rooted = Patches.root?
       @watchdog = Watchdog.for(self, blocking, threshold)
       @spinning = @watchdog.nil? && Native.available?
-      extend(OffloadBlocking) if offload
     end
 
     # @return [Thread] the one whose fibers it runs
@@ -269,13 +267,6 @@ module Plait
       end
     end
 
-    # For loops that have a thread pool beside them (:hybrid).
-    module OffloadBlocking
-      # Ruby 3.4: an operation that blocks without the GVL, such as Zlib's.
-      # @param work [Proc]
-      def blocking_operation_wait(work) = offload { work.call }
-    end
-
-    private_constant :Inbox, :OffloadBlocking
+    private_constant :Inbox
   end
 end

@@ -147,7 +147,7 @@ module Plait
           bytes = HTTP1::Repair.call(rest)
           raise error if bytes == false || (bytes.nil? && (@ended || rest.bytesize > @limits.head))
           return if bytes.nil?
-          raise error if (@repairs += 1) > @limits.interim + 1
+          raise HTTP1::Rules.error(:interim_limit, 0, @limits) if (@repairs += 1) > @limits.interim + 1
 
           parser = HTTP1::ResponseParser.new(limits: @limits).start(**@request).feed(bytes)
           parser.finish if @ended

@@ -12,10 +12,10 @@ module Plait
     class Fibers < Mechanism
       # Runs the items on an event loop in the calling thread, which turns while the caller waits for an outcome.
       class Host < Pool
-        def initialize(attempt, limit, offload: false)
+        def initialize(attempt, limit)
           super(attempt, limit)
           @finished = []
-          @loop = attach(offload)
+          @loop = attach
         end
 
         def ready? = !@finished.empty?
@@ -61,9 +61,9 @@ module Plait
         private
 
         # A thread whose scheduler is one of ours, but whose root fiber asks: its loop turns for us.
-        def attach(offload)
+        def attach
           existing = Fiber.scheduler
-          return Scheduler.new(offload: offload).tap { |own| Fiber.set_scheduler(@own = own) } unless existing
+          return Scheduler.new.tap { |own| Fiber.set_scheduler(@own = own) } unless existing
           return existing if existing.is_a?(Scheduler) && existing.home?
 
           raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers; make it " \

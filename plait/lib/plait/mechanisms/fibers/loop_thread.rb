@@ -17,10 +17,10 @@ module Plait
       # Such a fiber may be suspended in the middle of the run. A loop can't be suspended with it: a scheduler is the whole
       # thread's.
       class ThreadedHost < Pool
-        def initialize(attempt, limit, offload: false)
+        def initialize(attempt, limit)
           super(attempt, limit)
           @finished = Thread::Queue.new
-          @loop_thread = LoopThread.new(@finished, @runs, offload: offload)
+          @loop_thread = LoopThread.new(@finished, @runs)
           @loop = @loop_thread.loop
         end
 
@@ -88,12 +88,12 @@ module Plait
         # @param finished [Thread::Queue] gets the error that breaks the loop; closed at its end
         # @param runs [Hash{Run => true}] in flight
         # @raise [UnsupportedError] when the system gives no thread
-        def initialize(finished, runs, offload:)
+        def initialize(finished, runs)
           @finished = finished
           @runs = runs
           handover = Thread::Queue.new
           # A thread inherits the mask of the thread that starts it.
-          @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { work(handover, offload) } }
+          @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { work(handover) } }
           @thread.name = "plait event loop"
           @thread.report_on_exception = false
           @loop = handover.pop || @thread.value # which raises why there is none
@@ -119,8 +119,8 @@ module Plait
 
         private
 
-        def work(handover, offload)
-          own = Scheduler.new(offload: offload)
+        def work(handover)
+          own = Scheduler.new
           Fiber.set_scheduler(own)
           handover << own
           turn_over(own)

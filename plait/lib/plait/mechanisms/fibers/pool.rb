@@ -22,8 +22,8 @@ module Plait
         # Runs a block in a fiber on a loop of its own, for {Plait.run}. An exception that ends the wait ends the block.
         # @param deadline [Deadline, nil] for fibers that the block leaves behind
         # @return [Object] the block's value
-        def self.run(deadline: nil, **options)
-          pool = new(Attempt.new(->(_) { yield }, Options.new, execution: RailsExecution.current), 1, **options)
+        def self.run(deadline: nil)
+          pool = new(Attempt.new(->(_) { yield }, Options.new, execution: RailsExecution.current), 1)
           pool.submit(0, nil)
           outcome = pool.take
           value = outcome.value!
