@@ -49,10 +49,10 @@ module Plait
       # @param on [Symbol, Array<Symbol, Array<Symbol>>] mechanisms; a pair inside the Array is a composition, as in
       #   `on: [:sequence, :threads, [:processes, :fibers]]`
       # @param limit [Integer, Array<Integer>, nil] items in flight; nil: each mechanism's own
-      # @param rounds [Integer] trials of each
+      # @param rounds [Integer, nil] trials of each; nil: until more would change no answer, 40 at most
       # @param warmup [Integer] passes over the first tenth of the items before each trial
       # @param seed [Integer, nil] the order of the trials follows from it
-      # @param budget [Numeric, nil] seconds; rounds that would not fit are left out
+      # @param budget [Numeric, nil] seconds; rounds that would not fit are left out; nil: 60 where the rounds are open
       # @param memory [Boolean] whether to count allocations, in a pass of its own
       # @param digest [Proc, nil] results => a String that is equal when the results are; nil: their contents
       # @param bound [Numeric] seconds until a trial counts as hung
@@ -62,7 +62,7 @@ module Plait
       # @return [Report]
       # @raise [UsageError] when the call is wrong: nothing was run
       # @raise [UnknownMechanism]
-      def compare(items, on:, limit: nil, rounds: 3, warmup: 1, seed: nil, budget: nil, memory: true, digest: nil,
+      def compare(items, on:, limit: nil, rounds: nil, warmup: 1, seed: nil, budget: nil, memory: true, digest: nil,
                   bound: Session::BOUND, on_event: nil, **map_options, &body)
         comparison = Comparison.new(items, on: on, limit: limit, digest: digest, map_options: map_options, &body)
         Session.new(comparison.workload, rounds: rounds, warmup: warmup, seed: seed, budget: budget, memory: memory,

@@ -102,6 +102,19 @@ class LabSessionTest < Minitest::Test
     assert_match(/1 of 50 rounds were run/, report.notes.join)
   end
 
+  def test_rounds_go_on_until_they_settle
+    report = run_session(canned(sequence: [2.0, 2.1], threads: [1.0, 1.1]))
+    assert_equal([6, nil, :clear], [report.rounds_done, report.rounds, report.rows.last.judgement.certainty])
+    assert_match(/6 rounds were run: more of them would change no answer/, report.notes.join)
+  end
+
+  def test_what_never_settles_ends_with_the_rounds_or_the_budget
+    report = run_session(canned(sequence: [1.0, 2.0], threads: [1.5, 1.5]))
+    assert_equal([Lab::Session::MOST, :unsettled], [report.rounds_done, report.rows.last.judgement.certainty])
+    short = run_session(naps(:sequence, :threads), budget: 0.01, memory: false)
+    assert_match(/1 of at most 40 rounds were run/, short.notes.join)
+  end
+
   def test_a_runner_measures_elsewhere
     runner = ->(cell, warmup:, bound:) { measurement(warmup + bound).tap { |found| found.label = cell.label } }
     report = run_session([cell(:sequence, runner: runner)], rounds: 2, bound: 5.0)
@@ -118,6 +131,14 @@ class LabSessionTest < Minitest::Test
   end
 
   private
+
+  # @param walls [Hash{Symbol => Array<Float>}] seconds that each trial reports in turns
+  def canned(**walls)
+    walls.map do |on, seconds|
+      turns = seconds.cycle
+      cell(on, runner: ->(*, **) { measurement(turns.next, cpu: 0.1) })
+    end
+  end
 
   def naps(*mechanisms)
     mechanisms.each_with_index.map do |on, number|

@@ -42,7 +42,7 @@ class LabStatisticsTest < Minitest::Test
       values = []
       40.times.any? do
         low, high = Statistics.new(values << random.rand).interval(0.05)
-        low && !(0.5).between?(low, high)
+        low && !0.5.between?(low, high)
       end
     end
     assert_operator(missed, :<=, 60)

@@ -19,6 +19,8 @@ module Plait
       TITLE = "Redis sharding"
       SUMMARY = "the proxy's strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB"
       BRIEF = { scale: 0.1 }.freeze
+      # Seconds; rows that differ are settled before.
+      BUDGET = 1200.0
       EXAMPLES = { "plait lab shard --scale 0.1 --rounds 1" => "the quickest look at the proxy" }.freeze
 
       SIZES = [16, 1 << 10, 32 << 10, 1 << 20, 8 << 20].freeze
@@ -139,8 +141,10 @@ module Plait
           quick = best(ways, :wall)
           small = best(ways, :peak)
           "#{group}: #{names(quick, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
-            "#{names(small, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}."
+            "#{names(small, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
         end
+
+        def hint(rows) = rows.any?(&:answer) && rows.none? { |row| row.judgement.best } ? " (so few rounds settle nothing)" : ""
 
         # @return [Array<Lab::Row>] the best row, then its equals; with too few rounds to say, the one with the least median
         def best(rows, figure)

@@ -15,9 +15,6 @@ module Plait
     # A run of `plait lab` or `plait compare`: from options to tables, reports and an exit status. Workloads are measured one
     # after the other; the reports are kept when an error or Ctrl-C ends the run.
     class Campaign
-      # Rounds, where neither the command line nor a suite names a number.
-      ROUNDS = 3
-
       # @param options [Hash] by option name, as Strings
       # @param mechanisms [Array<Symbol>] that --on may name
       # @param remedy [String, nil] what to do where the results differ
@@ -56,8 +53,8 @@ module Plait
           budget: given("budget") { |text| Arguments.positive("--budget", text) } || budget }
       end
 
-      # @return [Integer] where --rounds is missing
-      def rounds = ROUNDS
+      # @return [Integer, nil] where --rounds is missing; nil: until the rows are settled
+      def rounds = nil
 
       # @return [Numeric, nil] where --budget is missing
       def budget = nil
@@ -73,7 +70,7 @@ module Plait
       # @param budget [Numeric, nil] seconds for all workloads; what one leaves is for the next ones
       def measure(workloads, rounds:, budget:, **manner)
         # A step for each trial, and one for counting memory.
-        steps = workloads.map { |workload| workload.cells.size * (rounds + 1) }
+        steps = workloads.map { |workload| workload.cells.size * ((rounds || Plait::Lab::Session::MOST) + 1) }
         @progress = Progress.new(terminal, steps, rounds: rounds, budget: budget)
         deadline = Deadline.after(budget)
         workloads.each_with_index do |workload, index|

@@ -15,10 +15,10 @@ module Plait
 
       # The way of measuring, and the reports.
       MANNER = {
-        rounds: { banner: "N", desc: "how often each row is measured (default: 3); the tables show the median, the least and " \
-                                     "the most" },
+        rounds: { banner: "N", desc: "how often each row is measured (default: until more would change no answer, or the " \
+                                     "budget is spent); the tables show the median, the least and the most" },
         budget: { banner: "SECONDS",
-                  desc: "leave out rounds that would take longer than this; the first is always run" },
+                  desc: "leave out rounds that would take longer than this; the first is always run (default: 60)" },
         bound: { banner: "SECONDS", default: BOUND,
                  desc: "how long one trial of one row may take before it counts as hung" },
         seed: { banner: "N", desc: "the rows are run in random order; the same seed gives the same order" },

@@ -8,7 +8,7 @@ module Plait
     # Follows the sessions of an experiment and says how far it is: a bar on a terminal, else a line now and then.
     class Progress
       # @param plan [Array<Integer>] steps of each session, in their order
-      # @param rounds [Integer] for the words
+      # @param rounds [Integer, nil] for the words; nil: open
       # @param budget [Numeric, nil] seconds after which no further round begins
       def initialize(terminal, plan, rounds:, budget: nil)
         @plan = plan.dup
@@ -53,7 +53,7 @@ module Plait
       def what(event)
         @what = case event[:type]
                 when :session_started then "#{@title}: starting"
-                when :trial_started then "#{@title}: #{event[:cell].label}, round #{event[:round]} of #{@rounds}"
+                when :trial_started then "#{@title}: #{event[:cell].label}, round #{[event[:round], *@rounds].join(" of ")}"
                 when :memory_started then "#{@title}: #{event[:cell].label}, counting memory"
                 else @what
                 end

@@ -33,7 +33,7 @@ module Plait
         sizes: { banner: "MB[,…]", desc: "how large the answers are" },
         **MeasuringOptions::MANNER,
         rounds: { banner: "N", alias: "--trials",
-                  desc: "or --trials: how often each row is measured (default: 3, or the suite's own number); the tables show " \
+                  desc: "or --trials: how often each row is measured (default: until settled, or the suite's own number); the tables show " \
                         "the median, the least and the most" }
       }.freeze
       EXAMPLES = {

@@ -185,7 +185,8 @@ module Plait
           <h2>How it was measured</h2>
           <p>Every row ran in a fresh process, all rows in a new random order each round, after a warm-up; the results were
           compared before any speed was looked at. Rows are compared by the ratio of their times inside each round. “same”
-          means that the exact interval of the median ratio lies within 5 %, “not settled” that the rounds can't tell. A dash means that the figure is unknown here.</p>
+          means that the exact interval of the median ratio lies within 5 %, “?” that the rounds can't tell. A dash means
+          that the figure is unknown here.</p>
           <div class="scroll"><table><tbody>#{rows.join("\n")}<tr><th scope="row">seed of the order</th>
           <td>#{text(seeds.join(", "))}</td></tr></tbody></table></div>
           #{paragraph(Vega.missing)}

@@ -87,6 +87,13 @@ module Plait
     # Judges the rows of each group. A group with different results has no judgement: a fast wrong answer is no answer.
     class Ranking
       # @param rows [Array<Row>]
+      # @return [Array<Judgement>] one of each group
+      def self.judgements(rows)
+        new(rows, Agreement.new(rows)).apply
+        rows.filter_map(&:judgement).uniq(&:object_id)
+      end
+
+      # @param rows [Array<Row>]
       # @param agreement [Agreement]
       def initialize(rows, agreement)
         @rows = rows
@@ -132,7 +139,7 @@ module Plait
       attr_reader :environment
       # @return [Integer] the order of the trials follows from it
       attr_reader :seed
-      # @return [Integer] rounds that were asked for, and that were run to their end
+      # @return [Integer, nil] rounds that were asked for (nil: until the rows are settled), and that were run to their end
       attr_reader :rounds, :rounds_done
       # @return [Exception, nil] what ended the session before its end, other than an interrupt
       attr_reader :error

@@ -41,7 +41,7 @@ module Plait
     # - `:trial_started` with `:cell`, `:round`; `:trial_finished` with `:cell`, `:round`, `:measurement`
     # - `:memory_started`, `:memory_finished` with `:cell`
     # - `:steps_skipped`: a cell that can't be run (any more) was passed over
-    # - `:rounds_reduced` with `:rounds`: the budget is used up
+    # - `:rounds_reduced` with `:rounds`: the budget is used up, or the rows are settled
     # - `:session_finished`
     # @api private
     class Progress
@@ -94,26 +94,34 @@ module Plait
     class Session
       # Seconds until a trial counts as hung.
       BOUND = 120.0
+      # Rounds, where no number is given and the rows don't settle before; 40 show a difference of a few percent.
+      MOST = 40
+      # Seconds for the rounds, where neither their number nor a budget is given.
+      BUDGET = 60.0
       # The note of a report where trials share a process.
       NO_FORK = "Trials ran in the lab's own process, one after the other, since there is no fork here: they share a " \
                 "heap, what one leaves behind the next one carries, and neither peak memory nor allocations are known."
-      private_constant :NO_FORK
+      # Rounds: with fewer nothing can be settled.
+      FIRST_LOOK = 6
+      private_constant :NO_FORK, :FIRST_LOOK
 
       # @param workload [Workload]
-      # @param rounds [Integer] trials of each cell
+      # @param rounds [Integer, nil] trials of each cell; nil: until more would change no answer, or the budget is spent
       # @param warmup [Integer] passes over the cell's warm-up items before each trial
       # @param seed [Integer, nil] the order follows from it; nil: a new one, which the report names
-      # @param budget [Numeric, nil] seconds for the whole; rounds that would not fit are left out, but never the first
+      # @param budget [Numeric, nil] seconds for the whole; rounds that would not fit are left out, but never the first; nil:
+      #   {BUDGET} where the number of rounds is open, else as long as it takes
       # @param memory [Boolean] whether to count allocations
       # @param bound [Numeric] seconds until a trial counts as hung
       # @param on_event [#call, nil] is called with small hashes: see {Progress}
       # @raise [UsageError]
-      def initialize(workload, rounds: 3, warmup: 1, seed: nil, budget: nil, memory: true, bound: BOUND, on_event: nil)
+      def initialize(workload, rounds: nil, warmup: 1, seed: nil, budget: nil, memory: true, bound: BOUND, on_event: nil)
         @workload = workload
-        @rounds = check(:rounds, rounds, 1)
+        @open = rounds.nil?
+        @rounds = check(:rounds, rounds || MOST, 1)
         @warmup = check(:warmup, warmup, 0)
         @seed = seed || (Random.new_seed % (2**32))
-        @seconds = budget && check_seconds(:budget, budget)
+        @seconds = budget ? check_seconds(:budget, budget) : (BUDGET if @open)
         @memory = memory && FreshProcess.supported?
         @bound = check_seconds(:bound, bound)
         @progress = Progress.new(on_event, cells.size * (@rounds + (@memory ? 1 : 0)))
@@ -171,7 +179,14 @@ module Plait
 
           round(number + 1)
           count_allocations if number.zero? && @memory
+          break @progress.shortened(@rounds_done) if @open && settled?
         end
+      end
+
+      def settled?
+        return false if @rounds_done < FIRST_LOOK
+
+        @settled = Ranking.judgements(rows).all?(&:settled?)
       end
 
       def exclude_unsupported
@@ -219,17 +234,20 @@ module Plait
       end
 
       def report
-        rows = cells.map { |cell| Row.new(cell, @trials[cell], @allocations[cell]) }
-        Report.new(workload: @workload, rows: rows, seed: @seed, rounds: @rounds, rounds_done: @rounds_done,
+        Report.new(workload: @workload, rows: rows, seed: @seed, rounds: (@rounds unless @open), rounds_done: @rounds_done,
                    interrupted: @interrupted || false, error: @error, notes: notes)
       end
+
+      def rows = cells.map { |cell| Row.new(cell, @trials[cell], @allocations[cell]) }
 
       def notes = [shortened, (NO_FORK unless FreshProcess.supported?)].compact
 
       def shortened
         return if @rounds_done == @rounds || @interrupted || @error
+        return "#{@rounds_done} rounds were run: more of them would change no answer." if @settled
 
-        "#{@rounds_done} of #{@rounds} rounds were run: another one would not have fitted into #{@seconds.round} s."
+        "#{@rounds_done} of #{"at most " if @open}#{@rounds} rounds were run: another one would not have fitted into " \
+          "#{@seconds.round} s."
       end
     end
   end

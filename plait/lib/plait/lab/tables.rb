@@ -16,6 +16,11 @@ module Plait
       # Rows: up to this number a note names them one by one; raising it makes longer notes.
       FEW = 3
 
+      # After a comparison that the rounds don't settle.
+      OPEN = " ?"
+      OPEN_NOTE = "? not settled: more rounds may change it"
+      private_constant :OPEN, :OPEN_NOTE
+
       def initialize(report)
         @report = report
       end
@@ -50,7 +55,8 @@ module Plait
       def speed(group, rows)
         peaks = PEAKS.slice(*rows.map(&:peak_source))
         columns = (SPEED - (PEAKS.values - peaks.values)).map { |column| column.sub("%s", @report.workload.unit) }
-        Table.new(title("time", group), columns, rows.map { |row| speed_row(row, peaks.keys) })
+        lines = rows.map { |row| speed_row(row, peaks.keys) }
+        Table.new(title("time", group), columns, lines, notes: lines.any? { |line| line.last.end_with?(OPEN) } ? [OPEN_NOTE] : [])
       end
 
       def speed_row(row, peaks)
@@ -64,10 +70,10 @@ module Plait
 
       def compared(row)
         return Quantity::UNKNOWN unless row.fastest
-        return row.judgement.best ? "fastest" : "fastest so far" if row.fastest?
+        return row.judgement.best ? "fastest" : "fastest#{OPEN}" if row.fastest?
 
         times = Quantity.times(row.ratio)
-        { same: "same (#{times})", unsettled: "#{times}, not settled" }.fetch(row.answer, times)
+        { same: "same (#{times})", unsettled: "#{times}#{OPEN}" }.fetch(row.answer, times)
       end
 
       def latency(group, rows)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/quantity"
+require_relative "row"
 
 module Plait
   module Lab
@@ -40,7 +41,7 @@ module Plait
         best = rows.find(&:fastest?)
         return "#{best.label} is fastest so far, #{time(best)}: #{SETTLES_NOTHING}." unless best.judgement.best
 
-        [leading(best, rows), following(rows), open(rows)].compact.join("; ").concat(".")
+        [leading(best, rows), following(rows), unsettled(rows)].compact.join("; ").concat(".")
       end
 
       def alone(row) = "#{row.label} takes #{time(row)}; there is nothing to compare it with."
@@ -61,7 +62,7 @@ module Plait
           "#{slower.last.label}"
       end
 
-      def open(rows)
+      def unsettled(rows)
         open = rows.select { |row| row.answer == :unsettled }
         "not settled: #{open.map { |row| "#{row.label} #{Quantity.times(row.ratio)}" }.join(", ")}" if open.any?
       end

@@ -168,6 +168,8 @@ module Plait
       TITLE = "Computing"
       SUMMARY = "16 × Zlib::Deflate.deflate of 8 MB, which releases the GVL, and pure Ruby, which holds it"
       BRIEF = { scale: 0.25 }.freeze
+      # Seconds, see {Waiting::BUDGET}.
+      BUDGET = 600.0
 
       ITEMS = 16
       MECHANISMS = %i[sequence threads fibers hybrid processes ractors].freeze

@@ -175,6 +175,8 @@ module Plait
       SUMMARY = "50 requests by each HTTP client that is installed, answered after 50 ms"
       DESCRIPTION = "Each HTTP client that is installed, on new and on kept connections"
       BRIEF = {}.freeze
+      # Seconds for 18 rows of up to 2.6 s.
+      BUDGET = 180.0
       OPTIONS = { requests: "how many requests (default: 50)", url: "ask this site instead of the built-in server",
                   latency: "how long the server takes to answer (default: 0.05), a table for each" }.freeze
       EXAMPLES = { "plait lab http --requests 500 --limit 10,100" => "more requests, two limits" }.freeze

@@ -11,7 +11,9 @@ module Plait
       NAME = "waiting"
       TITLE = "Waiting"
       SUMMARY = "three functions that sleep 3, 2 and 5 s: 10 s one after another, 5 s under anything concurrent"
-      BRIEF = { scale: 0.1 }.freeze
+      BRIEF = { scale: 0.04 }.freeze
+      # Seconds: seven rows of 10 and 5 s are settled after nine rounds.
+      BUDGET = 420.0
 
       SECONDS = [3, 2, 5].freeze
       MECHANISMS = [:sequence, :threads, :fibers, :hybrid, :processes, :ractors, %i[processes threads]].freeze

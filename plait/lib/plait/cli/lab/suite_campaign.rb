@@ -21,6 +21,8 @@ module Plait
         # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two
         # cores.
         BUDGET = 200.0
+        # Seconds for a suite with --full.
+        FULL_BUDGET = 3600.0
         # Options that some suites take: one without effect is worth a word.
         PARTICULAR = %w[scale requests latency url limit sizes full].freeze
         private_constant :PARTICULAR
@@ -126,7 +128,9 @@ module Plait
         def budget
           return BUDGET if everything?
 
-          suites.first.budget unless options["rounds"] || options["full"]
+          return if options["rounds"]
+
+          options["full"] ? FULL_BUDGET : suites.first.budget
         end
       end
     end
