@@ -35,7 +35,7 @@ module Plait
       # Limits within this ratio of the best one are as good; the smallest is taken.
       ENOUGH = 1.05
       # Slower ones, in the first look, get no further rounds.
-      HOPELESS = 1.6
+      HOPELESS = 2.5
       # Share of the budget that is kept for rounds.
       REST = 0.45
       # Rounds of each finalist; more would settle nothing that a reader cares for.
@@ -251,7 +251,7 @@ module Plait
         fitting = (@budget * TRIAL / [together, SHORTEST].max).floor
         return fitting.clamp(1, [@items.size / 60, width].max) if @once
 
-        fitting.clamp([[width, 3].max, @items.size].min, @items.size)
+        fitting.clamp(@items.size.clamp(1, [width, 3].max), @items.size)
       end
 
       def evenly(count)
