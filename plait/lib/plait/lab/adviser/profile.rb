@@ -71,8 +71,8 @@ module Plait
 
       # Runs items one after another in a fresh process, beside a {Metronome}.
       class Profiler
-        # Share of an item's time from which a block of the loop counts.
-        LEAST = 0.1
+        # Share of the time from which a block of the loop counts. A busy machine makes beats late, too.
+        LEAST = 0.2
         private_constant :LEAST
 
         # @param seconds [Numeric] after which no further item starts
@@ -142,7 +142,7 @@ module Plait
         def look_for_blocks(profile)
           count, wall, cpu, delay, late, place = apart { Thread.new { on_a_loop }.value }
           blocked = count ? [late - cpu - delay, 0.0].max : 0.0
-          return if blocked < wall.to_f * LEAST
+          return if place.nil? || blocked < wall * LEAST
 
           profile.blocks = [blocked / count, profile.waits].min
           profile.place = place
