@@ -122,6 +122,12 @@ module Plait
     # @return [Lab::Report]
     def compare(items, **options, &block) = Lab.compare(items, **options, &block)
 
+    # Says which mechanism, with which limit, fits a block: measures it in forks of this process, which run the block many
+    # times.
+    # @param options [Hash] goal, budget, among, once: see {Lab.advise}
+    # @return [Lab::Advice]
+    def advise(items, **options, &block) = Lab.advise(items, **options, &block)
+
     # Candidates of {first} that are tried at once at most, where nothing is said.
     CROWD = 256
     private_constant :CROWD

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "lab/adviser"
+require_relative "lab/advice"
 require_relative "lab/cell"
 require_relative "lab/judgement"
 require_relative "lab/rack_watch"
@@ -22,6 +24,26 @@ module Plait
     const_set(:Quantity, Quantity)
 
     class << self
+      # Says which mechanism, with which limit, fits a block. See {Plait.advise}.
+      #
+      # @param items [#to_a] finite
+      # @param options [Hash]
+      # @option options [Symbol] :goal :throughput (items a second), or of mechanisms that take at most twice as long as the
+      #   fastest: :latency (the time of one item) or :memory (the peak)
+      # @option options [Numeric] :budget seconds; it ends earlier when the answer is settled
+      # @option options [Array<Symbol, Array<Symbol>>, nil] :among mechanisms; nil: all, and pairs where items wait and compute
+      # @option options [Boolean] :once whether each item runs once at most; then results are not compared
+      # @option options [Proc, nil] :digest results => a String that is equal when the results are; nil: their contents
+      # @option options [#call, nil] :note called with a few words about each step
+      # @yieldparam item [Object]
+      # @return [Advice]
+      # @raise [UsageError] nothing was run
+      def advise(items, **options, &body)
+        Adviser.new(items, **options, &body).call
+      rescue ArgumentError => e
+        raise UsageError, "Plait.advise: #{e.message}"
+      end
+
       # Runs a block over items under each mechanism at each limit, and says how long it takes, what it needs, and which
       # is fastest. See {Plait.compare}.
       #

@@ -1,0 +1,232 @@
+# frozen_string_literal: true
+
+require_relative "../values/quantity"
+require_relative "judgement"
+require_relative "statistics"
+
+module Plait
+  module Lab
+    # What {Plait.advise} answers.
+    class Advice
+      # How much faster than one after another: `median`, `low` and `high` are ratios.
+      Gain = Struct.new(:median, :low, :high, keyword_init: true)
+      # Values without which no percentile is given; raising it refuses more percentiles.
+      VALUES = 100
+
+      # Ratio to the least median within which the simplest is named before anything is settled.
+      NEAR = 1.05
+      # Seconds of an item below which its hand-over counts.
+      SHORT = 0.00002
+
+      # A sentence of *Why* or *Would change it*, for profiles that are evidence for it.
+      # - `about` :why or :change, `evidence` profile => Boolean, `sentence` profile => String
+      Rule = Struct.new(:about, :evidence, :sentence)
+
+      RULES = [
+        Rule.new(:why, ->(one) { one.share(:waits) > 0.1 && one.share(:blocks) < 0.1 },
+                 ->(one) { "it waits #{Quantity.percent(one.share(:waits))} of its time, and an event loop sees the wait" }),
+        Rule.new(:why, ->(one) { one.share(:blocks) >= 0.1 },
+                 lambda do |one|
+                   "#{Quantity.percent(one.share(:blocks))} of its time it waits in a call that blocks an event loop" \
+                     "#{" (#{one.place})" if one.place}"
+                 end),
+        Rule.new(:why, ->(one) { one.share(:held) > 0.1 },
+                 ->(one) { "it computes #{Quantity.percent(one.share(:held))} of its time, with the GVL held" }),
+        Rule.new(:why, ->(one) { one.share(:free) > 0.1 },
+                 ->(one) { "it computes #{Quantity.percent(one.share(:free))} of its time without the GVL" }),
+        Rule.new(:why, ->(one) { one.wall < SHORT },
+                 ->(_) { "it is so short that its hand-over costs as much" }),
+        Rule.new(:change, ->(one) { one.share(:blocks) >= 0.1 },
+                 ->(_) { "Plait.offload around the call that blocks lets fibers overlap it" }),
+        Rule.new(:change, ->(one) { one.share(:waits) > 0.5 },
+                 ->(_) { "a peer that answers fewer requests at once makes a smaller limit enough" }),
+        Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > SHORT }, ->(_) { "more processors help processes" }),
+        Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items (each_slice(1_000), say) are worth it" })
+      ].freeze
+      private_constant :Rule, :RULES, :NEAR, :SHORT, :VALUES
+
+      # @return [Hash{Symbol, Array<Symbol> => String}] the mechanisms that can't run the block, each with the reason
+      attr_reader :excluded
+      # @return [String, nil] why there is no answer
+      attr_reader :failure
+
+      # @api private
+      def initialize(goal:, items:, budget:, profile:, scanned:, judgement:, series:, latencies:, excluded:, failure:,
+                     interrupted:, once:, unsteady:)
+        @goal = goal
+        @items = items
+        @budget = budget
+        @profile = profile
+        @scanned = scanned
+        @judgement = judgement
+        @series = series
+        @latencies = latencies
+        @excluded = excluded.freeze
+        @failure = failure
+        @interrupted = interrupted
+        @once = once
+        @unsteady = unsteady
+      end
+
+      # @return [Symbol, Array<Symbol>, nil] the mechanism or pair; nil where too little is known
+      def on = row&.first
+
+      # @return [Integer, nil] items at once; nil one after another
+      def limit = row&.last
+
+      # @return [Gain, nil] nil where one after another was not measured beside it, or is the answer
+      def gain
+        return if row.nil? || on == :sequence || !@series.key?([:sequence, nil])
+
+        found = @judgement.against([:sequence, nil], row)
+        Gain.new(median: found.ratio, low: found.low, high: found.high) if found.ratio
+      end
+
+      # @return [Symbol] :clear, :same (others are equal, and this is the simplest), :unsettled or :unknown
+      def certainty
+        return :unknown unless row
+        return :unsettled if @interrupted || @judgement.best.nil?
+
+        @judgement.certainty
+      end
+
+      # @return [Array<Array>] mechanism and limit of each row that is as good
+      def same_as = row && @judgement.best ? @judgement.equals : []
+
+      # @return [Boolean] Ctrl-C ended it
+      def interrupted? = @interrupted
+
+      # @param percent [Numeric] 0..100
+      # @return [Float, nil] seconds that an item takes under the advised mechanism; nil with fewer than 100 values
+      def latency(percent)
+        values = row ? @latencies.fetch(row, []) : []
+        Statistics.new(values).percentile(percent) if values.size >= VALUES
+      end
+
+      # @return [String] the answer in one sentence, the line to paste, and what speaks for and against it
+      def to_s = (row ? answer : no_answer).compact.join("\n")
+
+      # @return [Hash]
+      def to_h
+        { on: on, limit: limit, goal: @goal, certainty: certainty, gain: gain&.to_h, same_as: same_as, excluded: excluded,
+          failure: failure, interrupted: @interrupted, items: @items, profile: @profile&.to_h,
+          rounds: @series.map { |(mechanism, width), values| { on: mechanism, limit: width, values: values } } }
+      end
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{row ? name(row) : "nothing"} (#{certainty})>"
+
+      private
+
+      # @return [Array, nil] mechanism and limit
+      def row
+        return unless @judgement && @series.values.any?(&:any?)
+
+        @judgement.best || simplest_near(@judgement.leader)
+      end
+
+      # With too few rounds for an answer.
+      def simplest_near(leader)
+        @series.keys.find { |one| one == leader || @judgement.against(one, leader).ratio.to_f.between?(0.01, NEAR) }
+      end
+
+      def answer
+        [sentence, "  #{line}", labelled("Why", why), labelled("How sure", how_sure), labelled("Not", others.join("; ")),
+         labelled("Would change it", of_rules(:change)), labelled("To settle it", settling)]
+      end
+
+      def no_answer
+        [failure ? "no mechanism runs this block: #{failure}" : "no answer: #{missing}",
+         labelled("Learned", @profile && why), labelled("Not", others.join("; ")),
+         labelled("Next", failure ? nil : settling)]
+      end
+
+      def missing
+        return "interrupted before all mechanisms were tried" if @interrupted
+
+        @once ? "the #{@items} items or the #{@budget} s ran out before all mechanisms were tried" : "#{@budget} s were too short"
+      end
+
+      def labelled(title, text) = text.nil? || text.empty? ? nil : "#{title}: #{text}."
+
+      def sentence
+        before, after = [[:sequence, nil], row].map { |one| total(one) }
+        found = gain
+        return "use #{name(row)}: #{Quantity.seconds(after)}" unless found && before
+
+        range = " (#{[found.low, found.high].map { |ratio| Quantity.number(ratio) }.join(" to ")})" if found.low
+        "use #{name(row)}: #{Quantity.seconds(before)} → #{Quantity.seconds(after)}, #{Quantity.times(found.median)}#{range}"
+      end
+
+      # @return [Float, nil] seconds for all items
+      def total(one)
+        median = Statistics.of(@series.fetch(one, []).map { |round| round[:time] })&.median
+        median && (median * @items)
+      end
+
+      def line = "Plait.map(items, on: #{on.inspect}#{", limit: #{limit.inspect}" if limit}) { |item| … }"
+
+      def name(one)
+        mechanism, width = one
+        return "no mechanism, one after another" if mechanism == :sequence
+
+        "#{Array(mechanism).join(" × ")}, #{width} at once"
+      end
+
+      def why
+        found = "an item takes #{Quantity.seconds(@profile.wall)}"
+        [found, *of_rules(:why)].reject(&:empty?).join("; ")
+      end
+
+      def of_rules(about)
+        RULES.select { |rule| rule.about == about && rule.evidence.call(@profile) }
+             .map { |rule| rule.sentence.call(@profile) }.join("; ")
+      end
+
+      def how_sure
+        parts = [{ clear: "clear, after #{rounds} rounds", unsettled: "not settled after #{rounds} rounds",
+                   same: "the simplest of equals: #{same_as.map { |one| name(one) }.join("; ")}" }.fetch(certainty)]
+        parts << "results differ from run to run, so they were not compared" if @unsteady
+        parts << "each item ran once, so results were not compared" if @once
+        parts << "interrupted" if @interrupted
+        parts.join("; ")
+      end
+
+      def rounds = @series.values.map(&:size).max || 0
+
+      def others
+        slower = (@series.keys - [row]).filter_map { |one| clause(one) }
+        seen = @series.keys.map(&:first) + excluded.keys
+        dropped = @scanned.reject { |one, _| seen.include?(one.first) }.group_by { |one, _| one.first }
+        slower + dropped.map { |_, rows| hopeless(rows) } + refusals
+      end
+
+      def refusals
+        excluded.group_by(&:last).map do |reason, all|
+          "#{all.map { |mechanism, _| Array(mechanism).join(" × ") }.join(", ")}: #{reason.delete_suffix(".")}"
+        end
+      end
+
+      def clause(one)
+        found = row && @judgement.against(one, row)
+        return unless found&.ratio
+        return if one.first == :sequence && gain
+
+        answer = { same: "equal", unsettled: "not settled" }[found.answer]
+        "#{name(one)}: #{Quantity.times(found.ratio)}#{" (#{answer})" if answer}"
+      end
+
+      def hopeless(rows)
+        one, time = rows.min_by(&:last)
+        own = Statistics.of(@series.fetch(row, []).map { |round| round[:time] })&.median if row
+        "#{name(one)}: #{own ? Quantity.times(time / own) : "slower"} in one trial"
+      end
+
+      def settling
+        return unless %i[unsettled unknown].include?(certainty)
+
+        "#{"more items, and " if @once}a budget of #{(@budget * 4).ceil} s, on a quiet machine"
+      end
+    end
+  end
+end

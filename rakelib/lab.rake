@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+namespace :lab do
+  desc "Ask plait advise about workloads whose best mechanism is known: BUDGET=10 ONLY=tiny,burst"
+  task(:labelled) do
+    $LOAD_PATH.unshift(*Dir[File.expand_path("../plait*/lib", __dir__)])
+    require_relative "../bench/labelled/run"
+
+    names = ENV.fetch("ONLY", "").split(",")
+    exit(1) unless Labelled::Run.new(budget: Float(ENV.fetch("BUDGET", "10")), only: names).call
+  end
+end
