@@ -14,6 +14,14 @@ class TextReportTest < Minitest::Test
     assert_empty LEAST - Tables::SPEED - Tables::LATENCY - Tables::MEMORY
   end
 
+  def test_on_a_narrow_terminal_the_answer_stays
+    table = Plait::Lab::Answer.table([])
+    assert_empty Plait::Lab::Answer::KEPT - table.columns
+    text = Plait.const_get(:TextTable).new(table.columns, [%w[work threads 1s 2 yes]], alignments: table.alignments, width: 30,
+                                                                                       keep: Plait::Lab::Answer::KEPT)
+    assert_equal ["in sequence → with it", "faster"], text.dropped
+  end
+
   def test_what_may_not_go_is_the_answer
     kept = (Tables::SPEED + Tables::LATENCY + Tables::MEMORY) - LEAST
     assert_equal ["", "time", "%s/s", "compared", "median", "99 %", "longest", "bytes"], kept.uniq

@@ -91,7 +91,7 @@ module Plait
                         body: some.method(:call).to_proc, group: server.name)
         end
         Lab::Workload.new(name: "#{NAME}-#{server.name}-#{(seconds * 1000).round}ms", title: title_for(server, seconds),
-                          unit: "items", description: SUMMARY, cells: only(cells, on), notes: NOTES,
+                          work: format("asks, %g ms of waiting a query", seconds * 1000), unit: "items", description: SUMMARY, cells: only(cells, on), notes: NOTES,
                           around: around(server, queries.values))
       end
 

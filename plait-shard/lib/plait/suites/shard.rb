@@ -18,7 +18,6 @@ module Plait
       NAME = "shard"
       TITLE = "Redis sharding"
       SUMMARY = "the proxy's strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB"
-      BRIEF = { scale: 0.1 }.freeze
       # Seconds; rows that differ are settled before.
       BUDGET = 1200.0
       EXAMPLES = { "plait lab shard --scale 0.1 --rounds 1" => "the quickest look at the proxy" }.freeze
@@ -81,8 +80,7 @@ module Plait
         end
         cells = only(yield(-> { here }), on)
         Experiment.new(name: "#{NAME}-#{name}", title: "#{TITLE}, #{title}", description: SUMMARY, unit: "commands", notes: NOTES,
-                       cells: cells, around: around, direct: cells.select { |cell| cell.label.start_with?(DIRECT) },
-                       **options)
+                       work: "", cells: cells, around: around, **options)
       end
 
       # To the first of the servers.
@@ -97,7 +95,7 @@ module Plait
 
       def cell(way, task, group, addresses)
         Lab::Cell.new(label: "#{way.name}, #{group}", group: group, on: :sequence, items: task.exchanges, body: :itself.to_proc,
-                      runner: Trial.new(way, task, addresses))
+                      runner: Trial.new(way, task, addresses), choice: way.name != DIRECT)
       end
 
       def write(exchanges, address)
@@ -110,11 +108,9 @@ module Plait
         COLUMNS = ["", "time", "min – max", "n", "commands/s", "MB/s", "CPU", "memory before", "peak", "1 s after"].freeze
         private_constant :COLUMNS
 
-        # @param direct [Array<Lab::Cell>] the cells without a proxy
         # @param against [Array<String>] two endings of names: ways with the second are compared with ways with the first
-        def initialize(direct:, against: nil, **options)
+        def initialize(against: nil, **options)
           super(**options)
-          @direct = direct
           @against = against
         end
 
@@ -125,50 +121,36 @@ module Plait
         end
 
         # @param rows [Array<Lab::Row>]
-        # @return [Array<String>] which way takes least time in each table, and which needs least memory
+        # @return [Array<String>] which way grows least in each table, and what more nodes cost
         def verdict(rows)
-          measured(rows).flat_map do |group, some|
-            ways = some.reject { |row| @direct.include?(row.cell) }
-            ways.empty? ? [] : [sentence(group, ways), *comparison(group, ways)]
-          end
+          measured(rows.select { |row| row.cell.choice? }).flat_map { |group, ways| [*smallest(group, ways), *comparison(group, ways)] }
         end
 
         private
 
         def measured(rows) = rows.select(&:measured?).group_by(&:group)
 
-        def sentence(group, ways)
-          quick = best(ways, :wall)
-          small = best(ways, :peak)
-          "#{group}: #{names(quick, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
-            "#{names(small, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
+        def smallest(group, ways)
+          judged = Lab::Judgement.new(ways.to_h { |row| [row, row.measurements.map(&:peak)] })
+          best = judged.best or return
+          names = [best, *judged.equals, *judged.unsettled].map { |row| name_of(row) }.join(" or ")
+          "#{group}: the memory of #{names} grows least, by #{quantity.bytes(best.peak.median)}."
         end
 
-        def hint(rows) = rows.any?(&:answer) && rows.none? { |row| row.judgement.best } ? " (so few rounds settle nothing)" : ""
-
-        # @return [Array<Lab::Row>] the best row, then its equals; with too few rounds to say, the one with the least median
-        def best(rows, figure)
-          judged = Lab::Judgement.new(rows.to_h { |row| [row, row.measurements.map(&figure)] })
-          [judged.best || judged.leader, *judged.equals, *(judged.unsettled if judged.best)]
-        end
-
-        def names(rows, one, many)
-          "#{rows.map { |row| name_of(row) }.join(" or ")} #{rows.one? ? one : many}"
-        end
-
+        # Inside each round, as rows are compared.
         def comparison(group, ways)
-          return unless @against && (ratio = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.wall.median] })))
+          return unless @against && (found = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.seconds] })))
 
           few, many = @against.map { |ending| ending.delete_prefix(", ") }
-          "#{group}: the same way takes #{quantity.times(ratio.median)} the time with #{many} as with #{few}, in the median."
+          "#{group}: the same way takes #{quantity.times(found.median)} the time with #{many} as with #{few}, in the median."
         end
 
-        # @param seconds [Hash{String => Float}] by name
+        # @param seconds [Hash{String => Array<Float, nil>}] by name, by round
         # @return [Array<Float>]
         def ratios(seconds)
           few, many = @against
-          pairs = seconds.select { |name, _| name.end_with?(few) }.map { |name, time| [time, seconds[name.sub(few, many)]] }
-          pairs.filter_map { |one, other| other && (other / one) }
+          pairs = seconds.select { |name, _| name.end_with?(few) }.filter_map { |name, one| seconds[name.sub(few, many)]&.zip(one) }
+          pairs.flatten(1).filter_map { |other, one| other && one && (other / one) }
         end
 
         def line(row)

@@ -18,6 +18,9 @@ module Plait
       attr_reader :allocations
       # @return [String, nil] why there are no allocations
       attr_reader :allocations_missing
+      # @return [Array<Float, nil>] seconds by round of a second trial of the same cell: how far equal trials differ
+      # @api private
+      attr_reader :twin
       # @return [Judgement, nil] of the rows of the group, by their seconds; nil where no comparison may be made
       # @api private
       attr_accessor :judgement
@@ -25,8 +28,10 @@ module Plait
       # @param cell [Cell]
       # @param trials [Array<Measurement>]
       # @param memory [Allocations, String, nil] the figures, or why there are none
-      def initialize(cell, trials, memory = nil)
+      # @param twin [Array<Float, nil>] see {#twin}
+      def initialize(cell, trials, memory = nil, twin: [])
         @cell = cell
+        @twin = twin
         @trials = trials
         @allocations = memory unless memory.is_a?(String)
         @allocations_missing = memory if memory.is_a?(String)

@@ -13,6 +13,8 @@ module Plait
       # Rounds, and seconds after which no further round begins, where the suite is run alone and no number of rounds is named.
       ROUNDS = nil
       BUDGET = nil
+      # Seconds at most, where it is run among the others.
+      BRIEF_BUDGET = Float::INFINITY
       # Options of `plait lab` by name, with a text where this suite has more to say of one than its help.
       OPTIONS = {}.freeze
       # A command line => one line.
