@@ -125,7 +125,7 @@ class LabSessionTest < Minitest::Test
   def test_the_shortest_row_has_a_twin_from_the_second_round_on
     cells = [cell(:sequence, body: ->(item) { sleep(0.1) && (item * 2) }), cell(:threads, body: ->(item) { item * 2 })]
     rows = run_session(cells, rounds: 3, memory: false).rows
-    assert_equal([[], [NilClass, Float, Float]], rows.map { |row| row.twin.map(&:class) })
+    assert_equal([[], [NilClass, Float, Float]], rows.map { |row| row.twin.map(&:class) }.sort_by(&:size))
   end
 
   def test_a_runner_measures_elsewhere

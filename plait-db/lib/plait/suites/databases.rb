@@ -91,7 +91,8 @@ module Plait
                         body: some.method(:call).to_proc, group: server.name)
         end
         Lab::Workload.new(name: "#{NAME}-#{server.name}-#{(seconds * 1000).round}ms", title: title_for(server, seconds),
-                          work: format("asks, %g ms of waiting a query", seconds * 1000), unit: "items", description: SUMMARY, cells: only(cells, on), notes: NOTES,
+                          unit: "items", description: SUMMARY,
+                          work: format("queries, %g ms each", seconds * 1000), cells: only(cells, on), notes: NOTES,
                           around: around(server, queries.values))
       end
 

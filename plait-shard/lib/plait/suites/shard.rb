@@ -123,7 +123,8 @@ module Plait
         # @param rows [Array<Lab::Row>]
         # @return [Array<String>] which way grows least in each table, and what more nodes cost
         def verdict(rows)
-          measured(rows.select { |row| row.cell.choice? }).flat_map { |group, ways| [*smallest(group, ways), *comparison(group, ways)] }
+          ways = measured(rows.select { |row| row.cell.choice? })
+          ways.flat_map { |group, some| [*smallest(group, some), *comparison(group, some)] }
         end
 
         private
@@ -149,7 +150,8 @@ module Plait
         # @return [Array<Float>]
         def ratios(seconds)
           few, many = @against
-          pairs = seconds.select { |name, _| name.end_with?(few) }.filter_map { |name, one| seconds[name.sub(few, many)]&.zip(one) }
+          names = seconds.keys.select { |name| name.end_with?(few) }
+          pairs = names.filter_map { |name| seconds[name.sub(few, many)]&.zip(seconds[name]) }
           pairs.flatten(1).filter_map { |other, one| other && one && (other / one) }
         end
 

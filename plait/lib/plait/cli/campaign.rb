@@ -16,6 +16,10 @@ module Plait
     # A run of `plait lab` or `plait compare`: from options to tables, reports and an exit status. Workloads are measured one
     # after the other; the reports are kept when an error or Ctrl-C ends the run.
     class Campaign
+      # Seconds, where none are left.
+      SHORTEST = 0.001
+      private_constant :SHORTEST
+
       # @param options [Hash] by option name, as Strings
       # @param mechanisms [Array<Symbol>] that --on may name
       # @param remedy [String, nil] what to do where the results differ
@@ -90,8 +94,8 @@ module Plait
         @progress&.stop
       end
 
-      # @return [Numeric] seconds for the next workload; what it leaves is for the others
-      def share(seconds) = seconds * @left.first.cells.size / @left.sum { |workload| workload.cells.size }
+      # @return [Numeric] seconds for the next workload; what it leaves is for the others. Its first round is always run.
+      def share(seconds) = [seconds * @left.first.cells.size / @left.sum { |workload| workload.cells.size }, SHORTEST].max
 
       def add(report)
         @left.shift

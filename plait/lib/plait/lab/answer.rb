@@ -7,7 +7,6 @@ require_relative "table"
 module Plait
   module Lab
     # Which row to use for some work, and how sure that is, as the judgement of the rows that do the work says.
-    # @api private
     class Answer
       # Columns that stay on the narrowest terminal.
       KEPT = %w[use sure?].freeze
@@ -83,8 +82,7 @@ module Plait
       # @return [Hash] plain values only
       def to_h
         { work: work, use: use&.label, on: use&.on, limit: use&.limit, reference: reference&.label, ratio: gain,
-          certainty: certainty, noise: @judgement&.noise, same_as: use ? @judgement.equals.map(&:label) : [],
-          unsettled: use ? @judgement.unsettled.map(&:label) : [], sure: sure }
+          certainty: certainty, noise: @judgement&.noise, **beside, sure: sure }
       end
 
       private
@@ -92,6 +90,8 @@ module Plait
       def work = [@report.workload.work, @group].compact.reject(&:empty?).join(": ")
 
       def reference = @judgement&.reference
+
+      def beside = %i[equals unsettled].to_h { |name| [name, use ? @judgement.public_send(name).map(&:label) : []] }
 
       def times = use ? [reference, use].uniq.map { |row| Quantity.seconds(row.wall.median) }.join(" → ") : ""
 
@@ -139,5 +139,7 @@ module Plait
         shown.size < rows.size ? "#{named} and #{rows.size - shown.size} more" : named
       end
     end
+
+    private_constant :Answer
   end
 end

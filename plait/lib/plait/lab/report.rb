@@ -194,10 +194,12 @@ module Plait
 
       # @return [Array<String>] what the figures say, in plain sentences
       def verdict
-        return mismatches.map(&:to_s) if mismatch?
-
-        answers.select(&:known?).map(&:to_s) + @workload.verdict(@rows.select(&:fastest))
+        mismatch? ? remarks : answers.select(&:known?).map(&:to_s) + remarks
       end
+
+      # @return [Array<String>] what stands beside the answers
+      # @api private
+      def remarks = mismatch? ? mismatches.map(&:to_s) : @workload.verdict(@rows.select(&:fastest))
 
       # @return [String] the answer and the tables, for people: `puts report`
       def to_s = ReportSet.new([self]).to_s
@@ -209,9 +211,8 @@ module Plait
       def to_h
         { schema: SCHEMA, workload: workload_record, environment: @environment.to_h, seed: @seed,
           rounds: { asked: @rounds, done: @rounds_done }, interrupted: interrupted?,
-          error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h), answers: answers.map(&:to_h), verdict: verdict,
-          notes: @notes,
-          rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
+          error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h),
+          answers: answers.map(&:to_h), verdict: verdict, notes: @notes, rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
       end
 
       # @return [String]
@@ -232,8 +233,8 @@ module Plait
       private
 
       def workload_record
-        { name: @workload.name, title: @workload.title, work: @workload.work, description: @workload.description, unit: @workload.unit,
-          notes: @workload.notes }
+        { name: @workload.name, title: @workload.title, work: @workload.work, description: @workload.description,
+          unit: @workload.unit, notes: @workload.notes }
       end
     end
   end

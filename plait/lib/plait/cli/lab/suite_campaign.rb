@@ -130,7 +130,7 @@ module Plait
         def tables? = options["tables"] || false
 
         def pointers
-          ["", "  Your own code: plait advise FILE.rb", *("  All figures: plait lab #{suite} --tables" unless tables?)]
+          ["", "  Your own code: plait advise FILE.rb", *("  All figures: plait lab #{"#{suite} " unless everything?}--tables" unless tables?)]
         end
 
         def rounds = (suites.first.rounds unless everything?) || super
