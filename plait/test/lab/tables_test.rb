@@ -81,12 +81,10 @@ class LabTablesTest < Minitest::Test
     assert_equal([["1.00 MB", "–"], ["–", "1.00 MB"]], speed.rows.map { |cells| cells[6, 2] })
   end
 
-  def test_a_workload_may_have_tables_and_words_of_its_own
+  def test_a_workload_may_have_tables_of_its_own
     report = report(row(:fibers, 1.0), row(:threads, 2.0))
     def (report.workload).tables(rows) = [Plait::Lab::Table.new("mine", [""], rows.map { |row| [row.label] })]
-    def (report.workload).verdict(rows) = ["#{rows.size} rows"]
     assert_equal([["mine", [["fibers"], ["threads"]]]], report.tables.map { |table| [table.title, table.rows] })
-    assert_equal("2 rows", report.verdict.last)
   end
 
   def test_a_table_for_each_group

@@ -20,7 +20,6 @@ module Plait
       DESCRIPTION = "Every way moves the same bytes from a server in another process; both \"Local\" move them within one"
       # Megabytes: the columns of the classic table.
       SIZES = [1, 2, 4, 8, 16, 32, 64, 128].freeze
-      ROUNDS = 10
       # Seconds: half more than ten rounds take on a slow machine with two cores.
       BUDGET = 600.0
       OPTIONS = { sizes: "how large the answers are (default: 1,2,4,8 … 128, the classic table)" }.freeze

@@ -57,7 +57,7 @@ module Plait
         group = "KEYS over #{Lab::Quantity.count(count)} keys"
         parts = [1, NODES].flat_map { |nodes| task.fill(nodes) }
         fill = ->(addresses) { parts.zip(addresses) { |part, node| write(part, node) } }
-        experiment("keys", group, on, servers: NODES + 1, fill: fill, against: [ONE, MANY]) do |addresses|
+        experiment("keys", group, on, servers: NODES + 1, fill: fill) do |addresses|
           [direct, *proxies(0...1, ONE), *proxies(1..NODES, MANY)].map { |way| cell(way, task, group, addresses) }
         end
       end
@@ -69,7 +69,7 @@ module Plait
       end
 
       # @yieldparam addresses [Proc] for the cells: => the servers' addresses, once they run
-      def experiment(name, title, on, servers: NODES, fill: nil, **options)
+      def experiment(name, title, on, servers: NODES, fill: nil)
         here = nil
         around = lambda do |&block|
           RedisServers.open(servers) do |addresses|
@@ -80,7 +80,7 @@ module Plait
         end
         cells = only(yield(-> { here }), on)
         Experiment.new(name: "#{NAME}-#{name}", title: "#{TITLE}, #{title}", description: SUMMARY, unit: "commands", notes: NOTES,
-                       work: "", cells: cells, around: around, **options)
+                       work: "", cells: cells, around: around)
       end
 
       # To the first of the servers.
@@ -108,52 +108,13 @@ module Plait
         COLUMNS = ["", "time", "min – max", "n", "commands/s", "MB/s", "CPU", "memory before", "peak", "1 s after"].freeze
         private_constant :COLUMNS
 
-        # @param against [Array<String>] two endings of names: ways with the second are compared with ways with the first
-        def initialize(against: nil, **options)
-          super(**options)
-          @against = against
-        end
-
         # @param rows [Array<Lab::Row>]
         # @return [Array<Lab::Table>]
         def tables(rows)
-          measured(rows).map { |group, some| Lab::Table.new("#{title}: #{group}", COLUMNS, some.map { |row| line(row) }) }
-        end
-
-        # @param rows [Array<Lab::Row>]
-        # @return [Array<String>] which way grows least in each table, and what more nodes cost
-        def verdict(rows)
-          ways = measured(rows.select { |row| row.cell.choice? })
-          ways.flat_map { |group, some| [*smallest(group, some), *comparison(group, some)] }
+          rows.group_by(&:group).map { |group, some| Lab::Table.new("#{title}: #{group}", COLUMNS, some.map { |row| line(row) }) }
         end
 
         private
-
-        def measured(rows) = rows.select(&:measured?).group_by(&:group)
-
-        def smallest(group, ways)
-          judged = Lab::Judgement.new(ways.to_h { |row| [row, row.measurements.map(&:peak)] })
-          best = judged.best or return
-          names = [best, *judged.equals, *judged.unsettled].map { |row| name_of(row) }.join(" or ")
-          "#{group}: the memory of #{names} grows least, by #{quantity.bytes(best.peak.median)}."
-        end
-
-        # Inside each round, as rows are compared.
-        def comparison(group, ways)
-          return unless @against && (found = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.seconds] })))
-
-          few, many = @against.map { |ending| ending.delete_prefix(", ") }
-          "#{group}: the same way takes #{quantity.times(found.median)} the time with #{many} as with #{few}, in the median."
-        end
-
-        # @param seconds [Hash{String => Array<Float, nil>}] by name, by round
-        # @return [Array<Float>]
-        def ratios(seconds)
-          few, many = @against
-          names = seconds.keys.select { |name| name.end_with?(few) }
-          pairs = names.filter_map { |name| seconds[name.sub(few, many)]&.zip(seconds[name]) }
-          pairs.flatten(1).filter_map { |other, one| other && one && (other / one) }
-        end
 
         def line(row)
           wall = row.wall

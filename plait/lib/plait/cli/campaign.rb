@@ -52,7 +52,7 @@ module Plait
       attr_reader :terminal, :options
 
       def manner
-        { rounds: given("rounds") { |text| Arguments.count("--rounds", text) } || rounds,
+        { rounds: given("rounds") { |text| Arguments.count("--rounds", text) },
           seed: given("seed") { |text| Arguments.integer("--seed", text) },
           bound: Arguments.positive("--bound", options["bound"]),
           budget: given("budget") { |text| Arguments.positive("--budget", text) } || budget, memory: tables? }
@@ -60,9 +60,6 @@ module Plait
 
       # @return [Boolean] whether the tables of all rows follow the answer
       def tables? = true
-
-      # @return [Integer, nil] where --rounds is missing; nil: until the rows are settled
-      def rounds = nil
 
       # @return [Numeric, nil] where --budget is missing
       def budget = nil

@@ -36,8 +36,8 @@ module Plait
         html: { banner: "FILE", default: "plait-report.html", desc: "tables and plots as one page; --no-html for none" },
         tables: { type: :boolean, desc: "all figures after the answer, and count what is allocated" },
         rounds: { banner: "N", alias: "--trials",
-                  desc: "or --trials: how often each row is measured (default: until settled, or the suite's own " \
-                        "number); the tables show the median, the least and the most" }
+                  desc: "or --trials: how often each row is measured (default: until settled); " \
+                        "the tables show the median, the least and the most" }
       }.freeze
       EXAMPLES = {
         "plait lab" => "everything, a few minutes",

@@ -47,11 +47,8 @@ module Plait
         @judgement = rows.filter_map(&:judgement).first
       end
 
-      # @return [Boolean] at least one row was measured
-      def known? = !@judgement.nil?
-
       # @return [Boolean] the named row is compared with one item after another
-      def in_sequence? = !known? || (reference.on == :sequence && @rows.map(&:on).uniq.size > 1)
+      def in_sequence? = @judgement.nil? || (reference.on == :sequence && @rows.map(&:on).uniq.size > 1)
 
       # @return [Row, nil] the simplest of the best rows; nil where nothing is settled
       def use = @judgement&.best
@@ -71,12 +68,6 @@ module Plait
         number = notes.index(note)
         [work, use ? name(use) : Quantity::UNKNOWN, times, gain ? Quantity.times(gain) : "",
          "#{sure}#{" [#{number + 1}]" if number}"]
-      end
-
-      # @return [String] one sentence
-      def to_s
-        found = "use #{name(use)}: #{[times, *(Quantity.times(gain) if gain)].join(", ")};" if use
-        [@group && "#{@group}:", found, "sure:", [sure, *note].join("; ")].compact.join(" ").concat(".")
       end
 
       # @return [Hash] plain values only

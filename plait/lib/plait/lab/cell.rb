@@ -14,8 +14,7 @@ module Plait
       WARM_UP_SHARE = 10
       # Items of a warm-up pass at most.
       WARM_UP_MOST = 20
-      # Items in flight where nothing is said: the same under each mechanism, since a larger limit would look like a better
-      # mechanism.
+      # Items in flight where nothing is said, under each mechanism: a larger limit would look like a better mechanism.
       LIMIT = 16
       private_constant :WARM_UP_SHARE, :WARM_UP_MOST, :LIMIT
 

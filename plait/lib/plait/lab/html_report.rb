@@ -112,7 +112,7 @@ module Plait
           <h2>#{text(report.workload.title)}</h2>
           #{paragraph(report.workload.description)}
           #{warnings(report)}
-          #{list(report.remarks, "verdict")}
+          #{list(report.mismatches, "verdict")}
           #{report.tables.map { |table| titled(table, report.workload.title) }.join("\n")}
           #{Plots.of(report).map { |plot| figure(plot) }.join("\n")}
           #{list(report.workload.notes + report.notes, "notes")}

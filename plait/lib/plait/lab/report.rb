@@ -192,15 +192,6 @@ module Plait
       # @api private
       def answers = Answer.of(self)
 
-      # @return [Array<String>] what the figures say, in plain sentences
-      def verdict
-        mismatch? ? remarks : answers.select(&:known?).map(&:to_s) + remarks
-      end
-
-      # @return [Array<String>] what stands beside the answers
-      # @api private
-      def remarks = mismatch? ? mismatches.map(&:to_s) : @workload.verdict(@rows.select(&:fastest))
-
       # @return [String] the answer and the tables, for people: `puts report`
       def to_s = ReportSet.new([self]).to_s
 
@@ -212,7 +203,7 @@ module Plait
         { schema: SCHEMA, workload: workload_record, environment: @environment.to_h, seed: @seed,
           rounds: { asked: @rounds, done: @rounds_done }, interrupted: interrupted?,
           error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h),
-          answers: answers.map(&:to_h), verdict: verdict, notes: @notes, rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
+          answers: answers.map(&:to_h), notes: @notes, rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
       end
 
       # @return [String]

@@ -127,19 +127,8 @@ module Plait
       # @return [Symbol, nil] against the fastest row: :slower, :same or :unsettled; nil of that row, and without a comparison
       def answer = fastest && !fastest? ? @judgement.against(self, fastest).answer : nil
 
-      # @return [Boolean, nil] it takes as long as the fastest; nil where it can't be said
-      def tie? = { same: true, slower: false }[answer]
-
       # @return [Array<Float, nil>] seconds by round
       def seconds = @trials.map { |trial| trial.wall if trial.ok? }
-
-      # @return [Float, nil] the share of the time in which the work had nothing to compute, 0..1. Where several
-      #   processors were at work at once this is unknown, and is 0; nil where a compiler worked along (JRuby).
-      def waiting_share
-        return unless measured? && measurements.none? { |measurement| measurement.engine == "jruby" }
-
-        (1 - ((cpu.median + (delay&.median || 0)) / wall.median)).clamp(0.0, 1.0)
-      end
 
       # @return [Float, nil] the share of the time in which it could have computed and other programs had the processors
       def delayed_share = delay && (delay.median / wall.median)

@@ -93,9 +93,8 @@ module Plait
     private_constant :Budget, :Progress
 
     # Measures a workload: every cell in a fresh process, all cells in a new random order each round, so that what else
-    # the machine does falls on all of them alike. After the first round the allocations of each cell are counted. From the
-    # second round on the shortest cell is run twice, which shows how far equal trials differ. Where the number of rounds is
-    # open, a cell whose answer is settled rests.
+    # the machine does falls on all of them alike. After the first round the allocations of each cell are counted. From then on
+    # the shortest cell is run twice, which shows how far equal trials differ, and a cell whose answer is settled may rest.
     class Session
       # Seconds until a trial counts as hung.
       BOUND = 120.0

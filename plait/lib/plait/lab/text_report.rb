@@ -43,9 +43,8 @@ module Plait
       end
 
       def whole(report)
-        title, description = report.workload.title, report.workload.description.to_s
-        ["", *wrap(title, width).map { |line| paint(line, :bold) }, *prose(description, :dim),
-         *report.tables.flat_map { |table| titled(table, report) }, *remarks(report)]
+        ["", *wrap(report.workload.title, width).map { |line| paint(line, :bold) },
+         *prose(report.workload.description.to_s, :dim), *report.tables.flat_map { |table| titled(table, report) }, *remarks(report)]
       end
 
       def titled(table, report)
@@ -73,8 +72,7 @@ module Plait
       end
 
       def remarks(report)
-        said = report.mismatch? ? [] : report.remarks.flat_map { |sentence| prose("→ #{sentence}", :bold) }
-        said += (report.notes + report.workload.notes).flat_map { |note| prose(note, :dim) }
+        said = (report.notes + report.workload.notes).flat_map { |note| prose(note, :dim) }
         said.empty? ? [] : ["", *said]
       end
 

@@ -43,11 +43,6 @@ module Plait
       # @return [Array<Table>, nil] nil: the lab's
       def tables(_rows) = nil
 
-      # Sentences about the figures, beside the lab's.
-      # @param _rows [Array<Row>] the measured rows that agree
-      # @return [Array<String>]
-      def verdict(_rows) = []
-
       # Runs the block with everything started that the cells need.
       # @return [Object] what the block returns
       def around(&block)

@@ -133,8 +133,6 @@ module Plait
           ["", "  Your own code: plait advise FILE.rb", *("  All figures: plait lab #{"#{suite} " unless everything?}--tables" unless tables?)]
         end
 
-        def rounds = (suites.first.rounds unless everything?) || super
-
         def budget
           return BUDGET if everything?
 
