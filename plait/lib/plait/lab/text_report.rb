@@ -44,7 +44,8 @@ module Plait
 
       def whole(report)
         ["", *wrap(report.workload.title, width).map { |line| paint(line, :bold) },
-         *prose(report.workload.description.to_s, :dim), *report.tables.flat_map { |table| titled(table, report) }, *remarks(report)]
+         *prose(report.workload.description.to_s, :dim),
+         *report.tables.flat_map { |table| titled(table, report) }, *remarks(report)]
       end
 
       def titled(table, report)
