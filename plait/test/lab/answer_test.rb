@@ -41,7 +41,7 @@ class LabAnswerTest < Minitest::Test
   def test_a_busy_machine_makes_it_less_sure
     busy = row(:sequence, 1.3, cpu: 0.5).tap { |one| one.trials.each { |trial| trial.delay = 0.57 } }
     assert_equal([["sequence", "1.30 s", "",
-                   "not settled: threads 0.77 ×; the machine is busy: less than 1.44 × can't be told"]],
+                   "not settled: threads 0.77 ×; the machine is busy: less than 1.44 × is noise"]],
                  cells(busy, row(:threads, 1.0)))
   end
 

@@ -113,7 +113,7 @@ module Plait
       def noise
         return unless use && @judgement.noise > Judgement::SAME && !@judgement.alone?
 
-        "the machine is busy: less than #{Quantity.times(@judgement.noise)} can't be told"
+        "the machine is busy: less than #{Quantity.times(@judgement.noise)} is noise"
       end
 
       def missing
