@@ -24,7 +24,8 @@ class CompareCommandTest < Minitest::Test
     write("work.rb", "items { [1, 2] }\nbody { |number| [number, Thread.current == Thread.main] }\n")
     result = plait("compare", "work.rb", "--on", "sequence,threads", "--rounds", "1", "--json", "differ.json")
     assert_equal 1, result.code, result.err
-    assert_match(/\A[^\n]+\n\n.*no: the results differ\n\nThe results differ:\n  threads.* gave other results than sequence/m, result.out)
+    assert_match(/\A[^\n]+\n\n.*no: the results differ\n\nThe results differ:\n  threads.* gave other results than sequence/m,
+                 result.out)
     refute_match(/fastest/, result.out)
     assert_match(/^plait: the results differ between mechanisms \(work\)\. If they must, say in work\.rb what has to be equal, /,
                  result.err)

@@ -15,7 +15,8 @@ class LabCommandTest < Minitest::Test
     result = plait("lab", "waiting", *QUICK, "--rounds", "6", "--scale", "0.02")
     assert_equal 0, result.code, result.err
     assert_operator result.out.lines.size, :<=, 12
-    assert_match(/\Aplait [^\n]+\n\n  what the work does  use .* sure\?\n +─+\n  waits: 3 sleeps +(threads|sequence|–)/, result.out)
+    assert_match(/\Aplait [^\n]+\n\n  what the work does  use .* sure\?\n +─+\n  waits: 3 sleeps +(threads|sequence|–)/,
+                 result.out)
     assert_match(/^  Your own code: plait advise FILE.rb\n  All figures: plait lab waiting --tables\n/, result.out)
     assert_equal "report: plait-report.html", result.out.lines.last.chomp
     assert_match(%r{\A<!doctype html>.*what the work does.*threads.*</html>\s*\z}mi, File.read(path("plait-report.html")))

@@ -130,7 +130,8 @@ module Plait
         def tables? = options["tables"] || false
 
         def pointers
-          ["", "  Your own code: plait advise FILE.rb", *("  All figures: plait lab #{"#{suite} " unless everything?}--tables" unless tables?)]
+          figures = ["plait lab", *(suite unless everything?), "--tables"].join(" ")
+          ["", "  Your own code: plait advise FILE.rb", *("  All figures: #{figures}" unless tables?)]
         end
 
         def budget

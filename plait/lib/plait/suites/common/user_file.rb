@@ -35,8 +35,8 @@ module Plait
 
       def workload(on, limits)
         run_block(:setup)
-        cells = Lab::Cell.each_of(on || @script.mechanisms || MECHANISMS, limits || @script.limits, items: items,
-                                  body: @script.blocks.fetch(:body), digest: @script.blocks[:digest])
+        work = { items: items, body: @script.blocks.fetch(:body), digest: @script.blocks[:digest] }
+        cells = Lab::Cell.each_of(on || @script.mechanisms || MECHANISMS, limits || @script.limits, **work)
         Lab::Workload.new(name: File.basename(@path, ".rb"), title: @script.heading || File.basename(@path),
                           unit: @script.unit_name || "items", cells: cells, around: method(:around).to_proc)
       end
