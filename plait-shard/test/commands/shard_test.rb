@@ -112,6 +112,19 @@ class ShardCommandTest < Minitest::Test
     assert_match(/clients were served with/, result.out)
   end
 
+  # A signal that nothing hears would end the process.
+  def test_signals_are_heard_when_it_says_that_it_listens
+    at_once = <<~RUBY
+      require "plait/cli/terminal"
+      Plait::CLI::Terminal.prepend(Module.new do
+        def say(*lines) = super.tap { Process.kill(:HUP, Process.pid) if lines.first.start_with?("listening") }
+      end)
+    RUBY
+    listening("shard", "--nodes", addresses.first, "--listen", "127.0.0.1:0", prelude: at_once) do |_port, _pid, err|
+      wait_until { File.read(err).include?("SIGHUP: there is no --config to be read again\n") }
+    end
+  end
+
   # Who connects at any moment is served, by the one process or the other; nobody is cut.
   def test_sigusr2_hands_over_to_a_new_process
     write("shard.yml", "nodes: [#{addresses.join(", ")}]\nthreads: 2\nmetrics: 127.0.0.1:0\n")
@@ -231,8 +244,8 @@ class ShardCommandTest < Minitest::Test
   end
 
   # @yieldparam port [Integer], pid [Integer], the file of its errors [String], its first line [String]
-  def listening(*arguments, signal: :INT)
-    plait_running(*arguments) do |pid, out, err|
+  def listening(*arguments, signal: :INT, prelude: nil)
+    plait_running(*arguments, prelude: prelude) do |pid, out, err|
       line = wait_until(timeout: 60) { File.read(out)[/^listening on .*\n/] || !alive?(pid) }
       assert_kind_of(String, line, File.read(err))
       yield(Integer(line[/:(\d+) for/, 1]), pid, err, line)

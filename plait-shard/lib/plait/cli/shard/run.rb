@@ -44,9 +44,9 @@ module Plait
 
         def serve(**options)
           Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
-            greet(proxy)
-            proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
             Signals.open do |signals|
+              greet(proxy)
+              proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
               Succession.serving
               watching_nodes(proxy) { watch(proxy, signals) } == :USR2 ? leave(proxy) : end_well(proxy)
             end
