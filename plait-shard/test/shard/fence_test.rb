@@ -90,7 +90,7 @@ class ShardFenceTest < Minitest::Test
 
   def test_a_reshard_waits_until_its_proxy_has_followed
     order, follows, over = Array.new(3) { Queue.new }
-    following(-> { (follows << true) && (over.pop || order << :followed) }) do |other|
+    following(-> { (follows << true) && (over.pop || (order << :followed)) }) do |other|
       follows.pop
       reshard = Thread.new { lease(other).quietly { order << :moves } }
       wait_until { reshard.stop? }
