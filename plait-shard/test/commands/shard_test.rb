@@ -125,6 +125,27 @@ class ShardCommandTest < Minitest::Test
     end
   end
 
+  # A new process has the file as it is now, but moves no keys: what was asked before it comes first.
+  def test_signals_during_a_reload_are_heard_in_their_order
+    write("shard.yml", "nodes: [#{addresses.first}]\n")
+    meanwhile = <<~RUBY
+      require "plait/shard"
+      Plait::Shard::Proxy.prepend(Module.new do
+        def reload(**) = super.tap { (@asked ||= %i[HUP USR2].each { |name| Process.kill(name, Process.pid) }) && sleep(0.3) }
+      end)
+    RUBY
+    port = nil
+    options = %w[--config shard.yml --listen 127.0.0.1:0 --drain 1]
+    result = listening("shard", *options, signal: :CONT, prelude: meanwhile) do |its_port, pid, err|
+      port = its_port
+      reload(pid, err, /has taken over/)
+    end
+    assert_equal([2, 0], [result.err.scan(/^reloaded for/).size, result.code], result.err)
+  ensure
+    successor = result && result.err[/^process (\d+) has taken over/, 1]
+    end_successor(Integer(successor, 10), port) if successor
+  end
+
   # Who connects at any moment is served, by the one process or the other; nobody is cut.
   def test_sigusr2_hands_over_to_a_new_process
     write("shard.yml", "nodes: [#{addresses.join(", ")}]\nthreads: 2\nmetrics: 127.0.0.1:0\n")
