@@ -75,7 +75,8 @@ class JRubyTest < Minitest::Test
 
   def test_the_lab_and_the_command_line_run_on_it
     Dir.mktmpdir("plait-jruby") do |folder|
-      out, err, status = plait("lab", "computing", "--scale", "0.005", "--rounds", "1", "--json", "a.json", folder: folder)
+      out, err, status = plait("lab", "computing", "--tables", "--scale", "0.005", "--rounds", "1", "--json", "a.json",
+                               folder: folder)
       assert_predicate(status, :success?, err)
       assert_match(/^Computing in Ruby: .*\n  JRuby has no GVL: threads use all cores$/, out)
       assert_match(/^  threads \(limit \d+\) +\d/, out)

@@ -50,7 +50,7 @@ module Plait
       # @param items [#to_a] finite; every trial runs all of them
       # @param on [Symbol, Array<Symbol, Array<Symbol>>] mechanisms; a pair inside the Array is a composition, as in
       #   `on: [:sequence, :threads, [:processes, :fibers]]`
-      # @param limit [Integer, Array<Integer>, nil] items in flight; nil: each mechanism's own
+      # @param limit [Integer, Array<Integer>, nil] items in flight; nil: 16 under each mechanism, or as many as there are items
       # @param rounds [Integer, nil] trials of each; nil: until more would change no answer, 40 at most
       # @param warmup [Integer] passes over the first tenth of the items before each trial
       # @param seed [Integer, nil] the order of the trials follows from it
@@ -86,14 +86,14 @@ module Plait
     class Comparison
       # @param items [#to_a] an Array, or what becomes one: every cell runs all of them
       # @param on [Symbol, Array<Symbol, Array<Symbol>>] mechanisms; a pair inside the Array is a composition
-      # @param limit [Integer, Array<Integer>, nil] nil: each mechanism's own
+      # @param limit [Integer, Array<Integer>, nil] nil: the same under each mechanism
       # @param map_options [Hash] further options of {Plait.map}
       # @raise [UsageError]
       # @raise [UnknownMechanism]
       def initialize(items, on:, limit: nil, digest: nil, map_options: {}, &body)
         @items = finite(items)
         @mechanisms = check_mechanisms(on)
-        @limits = limit.nil? ? [nil] : Array(limit)
+        @limits = limit && Array(limit)
         @digest = digest
         @map_options = check_options(map_options)
         @body = body or raise UsageError, "Plait.compare needs a block: the work that is compared"
@@ -130,17 +130,8 @@ module Plait
         raise UsageError, "Plait.compare: #{e.message}"
       end
 
-      def cells = @mechanisms.flat_map { |name| limits_for(name).map { |limit| cell(name, limit) } }
-
-      # One after another has no limit, so more of them would measure the same thing again.
-      def limits_for(name)
-        return [nil] if name == :sequence
-
-        @limits.map { |limit| limit || Mechanisms.find(name).default_limit }.uniq
-      end
-
-      def cell(name, limit)
-        Cell.new(on: name, limit: limit, items: @items, body: @body, options: @map_options, digest: @digest)
+      def cells
+        Cell.each_of(@mechanisms, @limits, items: @items, body: @body, options: @map_options, digest: @digest)
       end
     end
 

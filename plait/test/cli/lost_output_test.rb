@@ -15,7 +15,7 @@ class LostOutputTest < Minitest::Test
     result = plait(*QUICK, "--html", "/dev/full", "--json")
     assert_equal 73, result.code, result.err
     assert_equal 2, JSON.parse(result.out).dig("reports", 0, "rows").size
-    assert_match(/fastest/, result.err)
+    assert_match(/waits: 3 sleeps/, result.err)
     assert_match(%r{^plait: can't write to /dev/full: the disk is full; [^\n]+\n\z}, result.err)
   end
 

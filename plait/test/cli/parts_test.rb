@@ -63,7 +63,7 @@ class PartsTest < Minitest::Test
 
   def test_a_suite_is_one_file
     add("suites/naps.rb", NAPS)
-    result = added("lab", "naps", "--scale", "0.1", "--requests", "3", "--rounds", "1", "--no-html")
+    result = added("lab", "naps", "--tables", "--scale", "0.1", "--requests", "3", "--rounds", "1", "--no-html")
     assert_equal 0, result.code, result.err
     assert_match(/^Naps$/, result.out)
     assert_match(/^  threads /, result.out)

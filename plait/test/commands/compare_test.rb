@@ -17,14 +17,15 @@ class CompareCommandTest < Minitest::Test
     ["sequence", "threads (limit 1)", "threads (limit 2)", "processes × threads (limit 2)"].each do |label|
       assert_match(/^  #{Regexp.escape(label)} /, result.out)
     end
-    assert_path_exists path("plait-report.html")
+    assert_empty Dir.children(folder) - ["work.rb"]
   end
 
   def test_differing_results_are_said_first
     write("work.rb", "items { [1, 2] }\nbody { |number| [number, Thread.current == Thread.main] }\n")
     result = plait("compare", "work.rb", "--on", "sequence,threads", "--rounds", "1", "--json", "differ.json")
     assert_equal 1, result.code, result.err
-    assert_match(/\A[^\n]+\n\nwork.rb\n\nThe results differ:\n  threads.* gave other results than sequence/, result.out)
+    assert_match(/\A[^\n]+\n\n.*no: the results differ\n\nThe results differ:\n  threads.* gave other results than sequence/m,
+                 result.out)
     refute_match(/fastest/, result.out)
     assert_match(/^plait: the results differ between mechanisms \(work\)\. If they must, say in work\.rb what has to be equal, /,
                  result.err)
@@ -36,7 +37,7 @@ class CompareCommandTest < Minitest::Test
     result = plait("compare", "work.rb", "--on", "sequence,threads", "--rounds", "2", "--no-html")
     assert_equal 1, result.code, result.err
     assert_match(/^  sequence +RuntimeError: boom/, result.out)
-    assert_match(/^plait: failed: work \(sequence; threads\)$/, result.err)
+    assert_match(/^plait: failed: work \(sequence; threads \(limit 2\)\)$/, result.err)
   end
 
   def test_what_a_body_prints_does_not_spoil_json
@@ -51,14 +52,14 @@ class CompareCommandTest < Minitest::Test
   def test_sidekiq_is_for_bodies_that_are_jobs
     write("work.rb", "items { [1, 2] }\nbody { |number| number }\n")
     result = plait("compare", "work.rb", "--on", "sequence,sidekiq", "--rounds", "1", "--no-html")
-    assert_match(/^  sidekiq +(on: :sidekiq runs jobs|.*it needs the gem sidekiq)/, result.out, result.err)
+    assert_match(/^  sidekiq \(limit 2\) +(on: :sidekiq runs jobs|.*it needs the gem sidekiq)/, result.out, result.err)
   end
 
   def test_a_mechanism_that_can_not_run_the_body_is_no_failure
     write("work.rb", "items { [1, 2] }\nbody { |number| -> { number } }\ndigest { |results| results.size.to_s }\n")
     result = plait("compare", "work.rb", "--on", "sequence,processes", "--rounds", "1", "--no-html")
     assert_equal 0, result.code, result.err
-    assert_match(/^  processes  .*Proc/, result.out)
+    assert_match(/^  processes \(limit 2\)  .*Proc/, result.out)
     assert_match(/^  sequence .* fastest/, result.out)
   end
 end

@@ -13,8 +13,12 @@ class LabComparisonTest < Minitest::Test
                   "processes × fibers (limit 8)"], labels)
   end
 
-  def test_without_a_limit_the_mechanism_s_own_is_named
-    assert_equal(["threads (limit #{Plait::Mechanisms.find(:threads).default_limit})"], labels_of(on: :threads))
+  # A larger limit would look like a better mechanism.
+  def test_without_a_limit_all_have_the_same
+    mechanisms = %i[sequence threads fibers hybrid processes ractors]
+    assert_equal([1, 16], limits_of((1..50).to_a, mechanisms))
+    assert_equal([1, 3], limits_of([1, 2, 3], mechanisms))
+    assert_equal(["threads (limit 1)"], labels_of(on: :threads))
   end
 
   def test_wrong_calls_are_refused_before_anything_runs
@@ -58,6 +62,10 @@ class LabComparisonTest < Minitest::Test
 
   def labels_of(**options)
     Lab.const_get(:Comparison).new([1], **options) { |item| item }.workload.cells.map(&:label)
+  end
+
+  def limits_of(items, on)
+    Lab.const_get(:Comparison).new(items, on: on) { |item| item }.workload.cells.map(&:limit).uniq
   end
 
   def refusal(&) = assert_raises(Plait::UsageError, &).message

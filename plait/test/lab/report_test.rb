@@ -11,7 +11,7 @@ class LabReportTest < Minitest::Test
   def test_json_says_what_was_measured_and_where
     data = JSON.parse(sample.to_json)
     one = data["reports"].first
-    assert_equal([1, 1], [data["schema"], one["schema"]])
+    assert_equal([2, 2], [data["schema"], one["schema"]])
     assert_equal(["sleep", "naps"], one["workload"].values_at("name", "unit"))
     assert_equal([7, { "asked" => 3, "done" => 3 }], one.values_at("seed", "rounds"))
     assert_equal(RUBY_VERSION, one["environment"]["ruby_version"])
@@ -24,6 +24,15 @@ class LabReportTest < Minitest::Test
     assert_in_delta(10.05 / 3.05, first["ratio"])
     assert_in_delta(1234.0, first["allocated_per_item"]["bytes"])
     assert_equal(%w[p50 p90 p99 max], first["latency_s"].keys)
+  end
+
+  def test_json_has_the_raw_samples_and_the_answer
+    rows = [row(:sequence, 10.0, 10.1), Lab::Row.new(cell(:threads), [measurement(3.0)], twin: [nil, 3.5])]
+    one = JSON.parse(report(*rows).to_json)["reports"].first
+    assert_equal([[10.0, 10.1], [3.0]], one["rows"].map { |row| row["samples"].map { |sample| sample["wall_s"] } })
+    assert_equal(%w[wall_s cpu_s gc_runs gc_time_s objects peak_bytes errors], one["rows"].last["samples"].first.keys)
+    assert_equal([nil, 3.5], one["rows"].last["twin_wall_s"])
+    assert_equal(["sleeping", nil, "unknown"], one["answers"].first.values_at("work", "use", "certainty"))
   end
 
   def test_csv_is_one_line_a_row
@@ -60,11 +69,11 @@ class LabReportTest < Minitest::Test
     text = report(row(:sequence, 2.0), row(:threads, 1.0), notes: ["it rained"]).to_s
     assert_match(%r{^  +time +min – max +n +naps/s .*\n +─+\n  sequence  2\.00 s }, text)
     assert_includes(text, "Ruby #{RUBY_VERSION}")
-    assert_match(/^  → threads is fastest so far, 1\.00 s: so few rounds settle nothing\./, text)
+    assert_match(/\A[^\n]+\n\n  what the work does .*\n +─+\n  sleeping  +–  +no: too few rounds \(1\)\n\nsleeping\n/, text)
     assert_match(/^  it rained$/, text)
-    assert_match(/^The results differ:\n  threads gave other results/,
+    assert_match(/no: the results differ\n\nThe results differ:\n  threads gave other results/,
                  report(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0))).to_s)
-    assert_match(/nothing was measured\z/, report(Lab::Row.new(cell(:threads), [])).to_s)
+    assert_match(/not measured\n\nsleeping\z/, report(Lab::Row.new(cell(:threads), [])).to_s)
   end
 
   def test_in_a_console_it_is_one_line

@@ -14,7 +14,6 @@ class LabRowTest < Minitest::Test
     assert_in_delta(0.5 / 3, one.cpu_per_item.median)
     assert_equal(9, one.latencies.n)
     assert_in_delta(2.0, one.typical.wall)
-    assert_in_delta(0.75, one.waiting_share)
   end
 
   def test_what_only_its_workload_measures
@@ -33,7 +32,6 @@ class LabRowTest < Minitest::Test
     report(*rows)
     assert_equal([false, true, false, false], rows.map(&:fastest?))
     assert_equal([:slower, nil, :same, :unsettled], rows.map(&:answer))
-    assert_equal([false, nil, true, nil], rows.map(&:tie?))
     assert_in_delta(((10.0 / 3.0) + (10.1 / 3.2)) / 2, rows.first.ratio)
   end
 
@@ -50,9 +48,5 @@ class LabRowTest < Minitest::Test
     one = row(:threads, 1.0, memory: "no time")
     assert_nil(one.allocations)
     assert_equal("no time", one.allocations_missing)
-  end
-
-  def test_computing_on_several_processors_has_no_waiting_share
-    assert_in_delta(0.0, row(:processes, 1.0, cpu: 1.9).waiting_share)
   end
 end

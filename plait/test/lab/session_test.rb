@@ -115,6 +115,19 @@ class LabSessionTest < Minitest::Test
     assert_match(/1 of at most 40 rounds were run/, short.notes.join)
   end
 
+  # Slower than the best for sure: it rests, and the others go on in rounds that are as long as their own trials.
+  def test_a_row_that_is_settled_rests
+    report = run_session(canned(sequence: [9.0], threads: [1.0, 2.0], fibers: [1.5, 1.5]))
+    assert_equal([7, Lab::Session::MOST, Lab::Session::MOST], report.rows.map(&:n))
+    assert_equal([8] * 2, run_session(canned(sequence: [9.0], threads: [1.0]), rounds: 8).rows.map(&:n))
+  end
+
+  def test_the_shortest_row_has_a_twin_from_the_second_round_on
+    cells = [cell(:sequence, body: ->(item) { sleep(0.1) && (item * 2) }), cell(:threads, body: ->(item) { item * 2 })]
+    rows = run_session(cells, rounds: 3, memory: false).rows
+    assert_equal([[], [NilClass, Float, Float]], rows.map { |row| row.twin.map(&:class) }.sort_by(&:size))
+  end
+
   def test_a_runner_measures_elsewhere
     runner = ->(cell, warmup:, bound:) { measurement(warmup + bound).tap { |found| found.label = cell.label } }
     report = run_session([cell(:sequence, runner: runner)], rounds: 2, bound: 5.0)

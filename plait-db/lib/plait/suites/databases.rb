@@ -16,7 +16,6 @@ module Plait
       NAME = "databases"
       TITLE = "Databases"
       SUMMARY = "three queries an item over 100,000 rows, in MariaDB and PostgreSQL or a server of yours, by each driver"
-      BRIEF = { requests: 200, limits: [16], latency: [0.01] }.freeze
       BUDGET = 600.0
       OPTIONS = { requests: "how many items (default: 2,000; with --full 10,000)", url: "measure this server",
                   latency: "how long each query waits in the server (default: 0.01,0), a table for each",
@@ -91,7 +90,8 @@ module Plait
                         body: some.method(:call).to_proc, group: server.name)
         end
         Lab::Workload.new(name: "#{NAME}-#{server.name}-#{(seconds * 1000).round}ms", title: title_for(server, seconds),
-                          unit: "items", description: SUMMARY, cells: only(cells, on), notes: NOTES,
+                          unit: "items", description: SUMMARY,
+                          work: format("queries, %g ms each", seconds * 1000), cells: only(cells, on), notes: NOTES,
                           around: around(server, queries.values))
       end
 

@@ -12,14 +12,14 @@ module Plait
     # client.
     class Rpc < Suite
       PLACE = 40
+      # It compares ways to call, and no mechanisms.
+      APART = true
       NAME = "rpc"
       TITLE = "MessagePack-RPC"
       SUMMARY = "answers of 1 to 128 MB by MessagePack-RPC, held against a copy in memory"
       DESCRIPTION = "Every way moves the same bytes from a server in another process; both \"Local\" move them within one"
       # Megabytes: the columns of the classic table.
       SIZES = [1, 2, 4, 8, 16, 32, 64, 128].freeze
-      BRIEF = { sizes: [1, 8, 32] }.freeze
-      ROUNDS = 10
       # Seconds: half more than ten rounds take on a slow machine with two cores.
       BUDGET = 600.0
       OPTIONS = { sizes: "how large the answers are (default: 1,2,4,8 … 128, the classic table)" }.freeze
@@ -37,7 +37,10 @@ module Plait
                "counts the faults."].freeze
 
       # One way: its name, what makes a body of it, and how many threads make calls, each of its part.
-      Way = Struct.new(:name, :body, :threads, keyword_init: true)
+      Way = Struct.new(:name, :body, :threads, keyword_init: true) do
+        # @return [Boolean] no call is made: it shows what is possible
+        def local? = name.start_with?("Local")
+      end
       MEGABYTES = ->(value) { value.is_a?(Integer) && value.between?(1, LARGEST) }
       private_constant :Way, :MEGABYTES
 
@@ -70,7 +73,8 @@ module Plait
       def workload(sizes, ways, servers, on)
         names = {}.compare_by_identity
         cells = sizes.product(ways).map { |size, way| cell(size, way).tap { |cell| names[cell] = way.name } }
-        ClassicWorkload.new(name: NAME, title: TITLE, description: DESCRIPTION, unit: "calls", cells: only(cells, on),
+        ClassicWorkload.new(name: NAME, title: TITLE, work: "gets by RPC", description: DESCRIPTION, unit: "calls",
+                            cells: only(cells, on),
                             around: ->(&block) { servers.around(&block) }, local: LOCAL, ways: names, notes: NOTES,
                             sizes: sizes.to_h { |size| [group(size), size] })
       end
@@ -82,7 +86,7 @@ module Plait
         parts = way.threads ? Transfer.divide(blocks, way.threads) : [[0, blocks]]
         Lab::Cell.new(label: "#{way.name}, #{group(size)}", group: group(size), on: way.threads ? :threads : :sequence,
                       limit: way.threads || 1, items: parts * [LEAST / size, 1].max, body: way.body.to_proc,
-                      digest: ->(bytes) { bytes.sum.to_s }, warmup_items: parts, memory_items: parts)
+                      digest: ->(bytes) { bytes.sum.to_s }, warmup_items: parts, memory_items: parts, choice: !way.local?)
       end
     end
   end

@@ -18,7 +18,6 @@ module Plait
       NAME = "shard"
       TITLE = "Redis sharding"
       SUMMARY = "the proxy's strategies and chunks over values of all sizes, KEYS over a million keys, an MSET of 92 MB"
-      BRIEF = { scale: 0.1 }.freeze
       # Seconds; rows that differ are settled before.
       BUDGET = 1200.0
       EXAMPLES = { "plait lab shard --scale 0.1 --rounds 1" => "the quickest look at the proxy" }.freeze
@@ -58,7 +57,7 @@ module Plait
         group = "KEYS over #{Lab::Quantity.count(count)} keys"
         parts = [1, NODES].flat_map { |nodes| task.fill(nodes) }
         fill = ->(addresses) { parts.zip(addresses) { |part, node| write(part, node) } }
-        experiment("keys", group, on, servers: NODES + 1, fill: fill, against: [ONE, MANY]) do |addresses|
+        experiment("keys", group, on, servers: NODES + 1, fill: fill) do |addresses|
           [direct, *proxies(0...1, ONE), *proxies(1..NODES, MANY)].map { |way| cell(way, task, group, addresses) }
         end
       end
@@ -70,7 +69,7 @@ module Plait
       end
 
       # @yieldparam addresses [Proc] for the cells: => the servers' addresses, once they run
-      def experiment(name, title, on, servers: NODES, fill: nil, **options)
+      def experiment(name, title, on, servers: NODES, fill: nil)
         here = nil
         around = lambda do |&block|
           RedisServers.open(servers) do |addresses|
@@ -81,8 +80,7 @@ module Plait
         end
         cells = only(yield(-> { here }), on)
         Experiment.new(name: "#{NAME}-#{name}", title: "#{TITLE}, #{title}", description: SUMMARY, unit: "commands", notes: NOTES,
-                       cells: cells, around: around, direct: cells.select { |cell| cell.label.start_with?(DIRECT) },
-                       **options)
+                       work: "", cells: cells, around: around)
       end
 
       # To the first of the servers.
@@ -97,7 +95,7 @@ module Plait
 
       def cell(way, task, group, addresses)
         Lab::Cell.new(label: "#{way.name}, #{group}", group: group, on: :sequence, items: task.exchanges, body: :itself.to_proc,
-                      runner: Trial.new(way, task, addresses))
+                      runner: Trial.new(way, task, addresses), choice: way.name != DIRECT)
       end
 
       def write(exchanges, address)
@@ -110,66 +108,13 @@ module Plait
         COLUMNS = ["", "time", "min – max", "n", "commands/s", "MB/s", "CPU", "memory before", "peak", "1 s after"].freeze
         private_constant :COLUMNS
 
-        # @param direct [Array<Lab::Cell>] the cells without a proxy
-        # @param against [Array<String>] two endings of names: ways with the second are compared with ways with the first
-        def initialize(direct:, against: nil, **options)
-          super(**options)
-          @direct = direct
-          @against = against
-        end
-
         # @param rows [Array<Lab::Row>]
         # @return [Array<Lab::Table>]
         def tables(rows)
-          measured(rows).map { |group, some| Lab::Table.new("#{title}: #{group}", COLUMNS, some.map { |row| line(row) }) }
-        end
-
-        # @param rows [Array<Lab::Row>]
-        # @return [Array<String>] which way takes least time in each table, and which needs least memory
-        def verdict(rows)
-          measured(rows).flat_map do |group, some|
-            ways = some.reject { |row| @direct.include?(row.cell) }
-            ways.empty? ? [] : [sentence(group, ways), *comparison(group, ways)]
-          end
+          rows.group_by(&:group).map { |group, some| Lab::Table.new("#{title}: #{group}", COLUMNS, some.map { |row| line(row) }) }
         end
 
         private
-
-        def measured(rows) = rows.select(&:measured?).group_by(&:group)
-
-        def sentence(group, ways)
-          quick = best(ways, :wall)
-          small = best(ways, :peak)
-          "#{group}: #{names(quick, "takes", "take")} least time, #{quantity.seconds(quick.first.wall.median)}; " \
-            "#{names(small, "grows", "grow")} least, by #{quantity.bytes(small.first.peak.median)}#{hint(ways)}."
-        end
-
-        def hint(rows) = rows.any?(&:answer) && rows.none? { |row| row.judgement.best } ? " (so few rounds settle nothing)" : ""
-
-        # @return [Array<Lab::Row>] the best row, then its equals; with too few rounds to say, the one with the least median
-        def best(rows, figure)
-          judged = Lab::Judgement.new(rows.to_h { |row| [row, row.measurements.map(&figure)] })
-          [judged.best || judged.leader, *judged.equals, *(judged.unsettled if judged.best)]
-        end
-
-        def names(rows, one, many)
-          "#{rows.map { |row| name_of(row) }.join(" or ")} #{rows.one? ? one : many}"
-        end
-
-        def comparison(group, ways)
-          return unless @against && (ratio = Lab::Statistics.of(ratios(ways.to_h { |row| [name_of(row), row.wall.median] })))
-
-          few, many = @against.map { |ending| ending.delete_prefix(", ") }
-          "#{group}: the same way takes #{quantity.times(ratio.median)} the time with #{many} as with #{few}, in the median."
-        end
-
-        # @param seconds [Hash{String => Float}] by name
-        # @return [Array<Float>]
-        def ratios(seconds)
-          few, many = @against
-          pairs = seconds.select { |name, _| name.end_with?(few) }.map { |name, time| [time, seconds[name.sub(few, many)]] }
-          pairs.filter_map { |one, other| other && (other / one) }
-        end
 
         def line(row)
           wall = row.wall

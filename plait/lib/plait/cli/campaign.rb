@@ -5,6 +5,7 @@ require_relative "exit_status"
 require_relative "failure"
 require_relative "outputs"
 require_relative "progress"
+require_relative "terminal"
 require_relative "../lab"
 require_relative "../mechanisms"
 require_relative "../values/deadline"
@@ -15,6 +16,10 @@ module Plait
     # A run of `plait lab` or `plait compare`: from options to tables, reports and an exit status. Workloads are measured one
     # after the other; the reports are kept when an error or Ctrl-C ends the run.
     class Campaign
+      # Seconds, where none are left.
+      SHORTEST = 0.001
+      private_constant :SHORTEST
+
       # @param options [Hash] by option name, as Strings
       # @param mechanisms [Array<Symbol>] that --on may name
       # @param remedy [String, nil] what to do where the results differ
@@ -47,14 +52,14 @@ module Plait
       attr_reader :terminal, :options
 
       def manner
-        { rounds: given("rounds") { |text| Arguments.count("--rounds", text) } || rounds,
+        { rounds: given("rounds") { |text| Arguments.count("--rounds", text) },
           seed: given("seed") { |text| Arguments.integer("--seed", text) },
           bound: Arguments.positive("--bound", options["bound"]),
-          budget: given("budget") { |text| Arguments.positive("--budget", text) } || budget }
+          budget: given("budget") { |text| Arguments.positive("--budget", text) } || budget, memory: tables? }
       end
 
-      # @return [Integer, nil] where --rounds is missing; nil: until the rows are settled
-      def rounds = nil
+      # @return [Boolean] whether the tables of all rows follow the answer
+      def tables? = true
 
       # @return [Numeric, nil] where --budget is missing
       def budget = nil
@@ -73,10 +78,10 @@ module Plait
         steps = workloads.map { |workload| workload.cells.size * ((rounds || Plait::Lab::Session::MOST) + 1) }
         @progress = Progress.new(terminal, steps, rounds: rounds, budget: budget)
         deadline = Deadline.after(budget)
-        workloads.each_with_index do |workload, index|
-          share = deadline && (deadline.remaining / (workloads.size - index))
-          add(Plait::Lab::Session.new(workload, rounds: rounds, budget: share, on_event: @progress, **manner).run)
-          break if @ended_by
+        @left = workloads.dup
+        until @left.empty? || @ended_by
+          share = deadline && share(deadline.remaining)
+          add(Plait::Lab::Session.new(@left.first, rounds: rounds, budget: share, on_event: @progress, **manner).run)
         end
       rescue Interrupt
         @ended_by = interrupt
@@ -86,13 +91,13 @@ module Plait
         @progress&.stop
       end
 
-      # The environment stands once, on top.
+      # @return [Numeric] seconds for the next workload; what it leaves is for the others. Its first round is always run.
+      def share(seconds) = [seconds * @left.first.cells.size / @left.sum { |workload| workload.cells.size }, SHORTEST].max
+
       def add(report)
+        @left.shift
         @reports << report
         @ended_by = report.interrupted? ? interrupt : report.error
-        @progress.aside do
-          terminal.say(*report.lines(width: terminal.width, environment: @reports.one?, paint: terminal.method(:paint)))
-        end
       end
 
       def interrupt
@@ -102,10 +107,23 @@ module Plait
 
       # The reports are saved also after an error; of several problems the first one gives the exit status.
       def conclude(outputs)
+        unsaid = say if @reports.any?
         unsaved = outputs.write(@reports)
-        problems = [@ended_by, failure, *unsaved].compact
+        problems = [@ended_by, unsaid, failure, *unsaved].compact
         problems.map { |problem| Failure.new(problem).tell(terminal) }.find(&:positive?) || ExitStatus::OK
       end
+
+      # @return [StandardError, nil] why it can't be printed
+      def say
+        shown = Plait::Lab::ReportSet.new(@reports + @left.map { |workload| Plait::Lab::Report.unmeasured(workload) })
+        terminal.say(*shown.lines(tables: tables?, width: terminal.width, paint: terminal.method(:paint)), *pointers)
+        nil
+      rescue Terminal::Closed, Terminal::Unwritable => e
+        e
+      end
+
+      # @return [Array<String>] what to do next
+      def pointers = []
 
       # @return [Error, nil] that results differ, or which rows failed
       def failure

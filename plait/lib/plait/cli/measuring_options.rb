@@ -10,7 +10,7 @@ module Plait
       CHOICE = {
         on: { banner: "A,B", desc: "only these mechanisms: sequence, threads, fibers, hybrid, processes, ractors, " \
                                    "or two composed, as in processes+fibers" },
-        limit: { banner: "1,8,64", desc: "how many may be in flight at once; each is measured" }
+        limit: { banner: "1,8,64", desc: "how many may be in flight at once under each mechanism; each is measured" }
       }.freeze
 
       # The way of measuring, and the reports.
@@ -25,9 +25,8 @@ module Plait
         json: { banner: "[FILE]", lazy: "-",
                 desc: "all figures as JSON; without FILE to standard output, and all else to standard error" },
         csv: { banner: "[FILE]", lazy: "-", desc: "the same as CSV, one line a row" },
-        html: { banner: "FILE", default: "plait-report.html",
-                desc: "tables and plots as one page; --no-html for none" },
-        quiet: { type: :boolean, desc: "no progress; tables, verdicts and errors only" }
+        html: { banner: "FILE", desc: "tables and plots as one page" },
+        quiet: { type: :boolean, desc: "no progress; answers, tables and errors only" }
       }.freeze
     end
   end

@@ -23,7 +23,7 @@ module Plait
         \u00a0 teardown { }                      # once, after all
         \u00a0 digest { |results| results.sum }  # has to be equal everywhere; default: the results
         \u00a0 on :threads, :fibers              # default: every mechanism, or --on
-        \u00a0 limit 8, 64                       # default: each mechanism's own, or --limit
+        \u00a0 limit 8, 64                       # default: 16 under each mechanism, or --limit
 
         A job as a body, body(&Plait.job(Thumbnail)), also runs on :sidekiq. Processes of Sidekiq have to run that have
         loaded the class.

@@ -14,8 +14,9 @@ module Plait
       # Read off the names of files: no suite is loaded for them.
       SUITES = Parts.new("suites").names.freeze
       ABOUT = <<~TEXT.freeze
-        Measures a suite, or "all": every suite that needs no database or Redis, in smaller sizes, in a few minutes. The
-        suites are #{SUITES.join(", ")}; plait help lab SUITE tells what a suite measures and which options it takes.
+        Measures a suite, or "all": work that waits and work that computes, in smaller sizes, in a few minutes. It says
+        which mechanism to use for each, how much faster that is, and how sure. The suites are #{SUITES.join(", ")};
+        plait help lab SUITE tells what a suite measures and which options it takes.
 
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
@@ -32,13 +33,15 @@ module Plait
         full: { type: :boolean, desc: "more items, and more of them in flight" },
         sizes: { banner: "MB[,…]", desc: "how large the answers are" },
         **MeasuringOptions::MANNER,
+        html: { banner: "FILE", default: "plait-report.html", desc: "tables and plots as one page; --no-html for none" },
+        tables: { type: :boolean, desc: "all figures after the answer, and count what is allocated" },
         rounds: { banner: "N", alias: "--trials",
-                  desc: "or --trials: how often each row is measured (default: until settled, or the suite's own " \
-                        "number); the tables show the median, the least and the most" }
+                  desc: "or --trials: how often each row is measured (default: until settled); " \
+                        "the tables show the median, the least and the most" }
       }.freeze
       EXAMPLES = {
         "plait lab" => "everything, a few minutes",
-        "plait lab waiting --scale 0.1" => "the quickest look",
+        "plait lab waiting --tables" => "one suite, with all figures",
         "plait lab computing --on sequence,processes,ractors --json" => "some mechanisms; the figures for a program"
       }.freeze
 

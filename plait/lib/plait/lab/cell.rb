@@ -14,7 +14,22 @@ module Plait
       WARM_UP_SHARE = 10
       # Items of a warm-up pass at most.
       WARM_UP_MOST = 20
-      private_constant :WARM_UP_SHARE, :WARM_UP_MOST
+      # Items in flight where nothing is said, under each mechanism: a larger limit would look like a better mechanism.
+      LIMIT = 16
+      private_constant :WARM_UP_SHARE, :WARM_UP_MOST, :LIMIT
+
+      # The rows of one body: each mechanism at each limit, and one after another once.
+      # @param mechanisms [Array<Symbol, Array<Symbol>>]
+      # @param limits [Array<Integer>, nil] nil: 16, or the number of items if that is less
+      # @param items [Array]
+      # @param rest [Hash] see {#initialize}
+      # @return [Array<Cell>]
+      def self.each_of(mechanisms, limits, items:, **rest)
+        limits ||= [[LIMIT, items.size].min.clamp(1..)]
+        mechanisms.flat_map do |on|
+          (on == :sequence ? [1] : limits.uniq).map { |limit| new(on: on, limit: limit, items: items, **rest) }
+        end
+      end
 
       # @return [String] what the row is called, "fibers (limit 64)"
       attr_reader :label
@@ -44,7 +59,7 @@ module Plait
       # @param body [Proc] item => value
       # @raise [UsageError] when an argument can't be measured
       def initialize(on:, items:, body:, label: nil, limit: nil, options: {}, digest: nil, group: nil,
-                     warmup_items: nil, memory_items: nil, runner: nil)
+                     warmup_items: nil, memory_items: nil, runner: nil, choice: true)
         @on = on
         @limit = check_limit(limit)
         @label = Text.clean(label || default_label)
@@ -56,7 +71,11 @@ module Plait
         @warmup_items = warmup_items
         @memory_items = memory_items
         @runner = runner
+        @choice = choice
       end
+
+      # @return [Boolean] whether it may be the answer; a row that shows what is possible at all may not
+      def choice? = @choice
 
       # @return [Array<Symbol>] the mechanisms, outermost first
       def mechanisms = Array(@on)

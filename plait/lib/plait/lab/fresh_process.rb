@@ -37,6 +37,11 @@ module Plait
       # @return [Boolean] false on JRuby and on Windows
       def self.supported? = Process.respond_to?(:fork)
 
+      # Once, since it takes longer than a short trial.
+      def self.warm_up
+        @warm_up ||= [GC.start, *(Process.warmup if Process.respond_to?(:warmup))]
+      end
+
       # @param bound [Numeric] seconds after which the child counts as hung and is killed
       # @param sampler [#start, #sample, #pause, nil] looks at the child from outside while it measures
       def initialize(bound:, sampler: nil)
@@ -62,11 +67,12 @@ module Plait
 
       private
 
-      # Copy-on-write: the child would carry the garbage and the buffered text of the parent.
+      # Copy-on-write: the child would carry the garbage and the buffered text of the parent. What the last trial has left is
+      # young; to mark the old objects each time takes 20 ms a trial.
       def settle
         [$stdout, $stderr].each(&:flush)
-        GC.start
-        Process.warmup if Process.respond_to?(:warmup)
+        FreshProcess.warm_up
+        GC.start(full_mark: false)
       end
 
       # Under a fiber scheduler the child would inherit the parent's event loop and its descriptors.

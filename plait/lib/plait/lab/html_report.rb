@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "../version"
+require_relative "answer"
 require_relative "html_report/page"
 require_relative "plots"
 require_relative "../values/quantity"
@@ -102,7 +103,7 @@ module Plait
       def header
         environments = @reports.map { |report| report.environment.to_s }.uniq
         lines = environments.map { |line| "<p class=\"where\">#{text(line)}</p>" }
-        "<header><h1>Plait lab</h1>#{lines.join}</header>"
+        "<header><h1>Plait lab</h1>#{lines.join}#{titled(Answer.table(@reports.flat_map(&:answers)), "")}</header>"
       end
 
       def section(report)
@@ -111,7 +112,7 @@ module Plait
           <h2>#{text(report.workload.title)}</h2>
           #{paragraph(report.workload.description)}
           #{warnings(report)}
-          #{list(report.verdict, "verdict")}
+          #{list(report.mismatches, "verdict")}
           #{report.tables.map { |table| titled(table, report.workload.title) }.join("\n")}
           #{Plots.of(report).map { |plot| figure(plot) }.join("\n")}
           #{list(report.workload.notes + report.notes, "notes")}

@@ -61,9 +61,20 @@ module Plait
 
       # @return [Object] the row that all are held against at first
       attr_reader :reference
+      # @return [Float] differences below this factor are not settled
+      attr_reader :noise
+
+      # @return [Array<Object>] the simplest first
+      def rows = @series.keys
+
+      # @return [Boolean] there is nothing to compare
+      def alone? = rows.one?
+
+      # @return [Integer] rounds that a row has at most
+      def rounds = @series.each_value.map { |values| values.compact.size }.max
 
       # @return [Object, nil] the simplest of the best rows; nil with too few rounds
-      def best = @best ||= (simplest(winner) if rows.one? || others(reference).any? { |row| against(row, reference).low })
+      def best = @best ||= (simplest(winner) if alone? || others(reference).any? { |row| against(row, reference).low })
 
       # @return [Object, nil] the row with the best median so far, which settles nothing
       def leader
@@ -73,6 +84,9 @@ module Plait
 
       # @return [Array<Object>] rows that are the same as the best
       def equals = answered(:same)
+
+      # @return [Array<Object>] rows that are slower than the best
+      def slower = answered(:slower)
 
       # @return [Array<Object>] rows that may be faster or slower than the best, or the same
       def unsettled = best ? answered(:unsettled) - [best] : rows
@@ -93,8 +107,6 @@ module Plait
       end
 
       private
-
-      def rows = @series.keys
 
       def others(row) = rows - [row]
 

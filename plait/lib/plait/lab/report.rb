@@ -6,14 +6,13 @@ require "time"
 require_relative "../values/errors"
 require_relative "../version"
 require_relative "agreement"
+require_relative "answer"
 require_relative "html_report"
 require_relative "judgement"
 require_relative "report_set"
 require_relative "row"
 require_relative "tables"
 require_relative "text"
-require_relative "text_report"
-require_relative "verdict"
 
 module Plait
   module Lab
@@ -87,23 +86,26 @@ module Plait
     # Judges the rows of each group. A group with different results has no judgement: a fast wrong answer is no answer.
     class Ranking
       # @param rows [Array<Row>]
-      # @return [Array<Judgement>] one of each group
-      def self.judgements(rows)
-        new(rows, Agreement.new(rows)).apply
-        rows.filter_map(&:judgement).uniq(&:object_id)
-      end
-
-      # @param rows [Array<Row>]
       # @param agreement [Agreement]
-      def initialize(rows, agreement)
+      def initialize(rows, agreement = Agreement.new(rows))
         @rows = rows
         @agreement = agreement
+      end
+
+      # @return [Array<Row>] that more rounds would change nothing about
+      def settled
+        apply
+        @rows.group_by(&:group).each_value.flat_map do |rows|
+          judgement = rows.filter_map(&:judgement).first
+          judgement.nil? || judgement.settled? ? rows : judgement.slower
+        end
       end
 
       # Gives each row the judgement of its group.
       # @return [void]
       def apply
-        contenders = @rows.select { |row| row.measured? && @agreement.agreed?(row.group) && @agreement.comparable?(row) }
+        contenders = @rows.select { |row| row.measured? && row.cell.choice? && @agreement.comparable?(row) }
+        contenders.select! { |row| @agreement.agreed?(row.group) }
         contenders.group_by(&:group).each_value do |group|
           judgement = judge(group)
           group.each { |row| row.judgement = judgement }
@@ -117,10 +119,11 @@ module Plait
         Judgement.new(simple.to_h { |row,| [row, row.seconds] }.compare_by_identity, noise: noise(rows))
       end
 
-      # Where other programs keep the processors, small differences are chance.
+      # Where other programs keep the processors, small differences are chance, and so are differences between a row and its
+      # twin.
       def noise(rows)
         shares = rows.select { |row| Row::ONE_THREAD.include?(row.on) }.filter_map(&:delayed_share)
-        1.0 + (shares.max || 0.0)
+        [1.0 + (shares.max || 0.0), *rows.map { |row| Judgement.noise(row.seconds, row.twin) }].max
       end
     end
 
@@ -129,7 +132,11 @@ module Plait
     # The findings of a session, ready to be judged, shown and saved.
     class Report
       # Raised by one when a field changes its meaning or goes; new fields don't raise it.
-      SCHEMA = 1
+      SCHEMA = 2
+
+      # @return [Report] that names what is missing
+      # @api private
+      def self.unmeasured(workload) = new(workload: workload, rows: workload.cells.map { |cell| Row.new(cell, []) })
 
       # @return [Workload]
       attr_reader :workload
@@ -181,20 +188,12 @@ module Plait
       # @return [Array<Table>]
       def tables = Tables.new(self).all
 
-      # @return [Array<String>] what the figures say, in plain sentences
-      def verdict = Verdict.new(self).sentences
+      # @return [Array<Answer>] which row to use, one of each group
+      # @api private
+      def answers = Answer.of(self)
 
-      # @return [String] the tables and what they say, for people: `puts report`
-      def to_s = TextReport.new(self).to_s
-
-      # The same for a terminal.
-      # @param width [Integer, nil] columns; nil: tables as wide as needed
-      # @param environment [Boolean] whether the first line says where it was measured
-      # @param paint [#call] gives a text in styles: (text, *styles) => String
-      # @return [Array<String>]
-      def lines(width: nil, environment: true, paint: ->(text, *) { text })
-        TextReport.new(self, width: width, environment: environment, paint: paint).lines
-      end
+      # @return [String] the answer and the tables, for people: `puts report`
+      def to_s = ReportSet.new([self]).to_s
 
       # @return [String] one line
       def inspect = "#<#{self.class} #{@workload.name}: #{@rows.map(&:summary).join(", ")}>"
@@ -203,8 +202,8 @@ module Plait
       def to_h
         { schema: SCHEMA, workload: workload_record, environment: @environment.to_h, seed: @seed,
           rounds: { asked: @rounds, done: @rounds_done }, interrupted: interrupted?,
-          error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h), verdict: verdict, notes: @notes,
-          rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
+          error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h),
+          answers: answers.map(&:to_h), notes: @notes, rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
       end
 
       # @return [String]
@@ -225,8 +224,8 @@ module Plait
       private
 
       def workload_record
-        { name: @workload.name, title: @workload.title, description: @workload.description, unit: @workload.unit,
-          notes: @workload.notes }
+        { name: @workload.name, title: @workload.title, work: @workload.work, description: @workload.description,
+          unit: @workload.unit, notes: @workload.notes }
       end
     end
   end

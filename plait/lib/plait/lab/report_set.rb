@@ -5,6 +5,7 @@ require_relative "../atomic_file"
 require_relative "../values/errors"
 require_relative "html_report"
 require_relative "statistics"
+require_relative "text_report"
 
 module Plait
   module Lab
@@ -12,9 +13,11 @@ module Plait
     class RowRecord
       STATISTICS = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, items_per_s: :rate,
                      cpu_per_item_s: :cpu_per_item, peak_bytes: :peak, gc_runs: :gc_runs, gc_time_s: :gc_time }.freeze
+      SAMPLE = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gc_runs: :gc_runs, gc_time_s: :gc_time, objects: :objects,
+                 peak_bytes: :peak, errors: :errors, own: :own, failure: :failure }.freeze
       PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
       ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
-      private_constant :STATISTICS, :PERCENTILES, :ALLOCATIONS
+      private_constant :STATISTICS, :SAMPLE, :PERCENTILES, :ALLOCATIONS
 
       # @param report [Report] whose row it is
       def initialize(row, report)
@@ -26,7 +29,8 @@ module Plait
       def to_h
         { label: @row.label, engine: engine, on: @row.on, limit: @row.limit, group: @row.group, n: @row.n, items: items,
           **figures, peak_source: @row.peak_source, own: own, latency_s: latency,
-          allocated_per_item: @row.allocations&.to_h, **judgement, first_error: first_error, failed: @row.failed? }
+          allocated_per_item: @row.allocations&.to_h, **judgement, first_error: first_error, failed: @row.failed?,
+          samples: samples, twin_wall_s: @row.twin }
       end
 
       # @return [Hash{String => Object}] the same, one value a field
@@ -44,6 +48,9 @@ module Plait
         { comparable: !@row.fastest.nil?, fastest: @row.fastest?, ratio: @row.ratio, answer: @row.answer,
           errors: @row.errors, failure: @row.failure }
       end
+
+      # One of each trial, in the order of the rounds.
+      def samples = @row.trials.map { |trial| SAMPLE.transform_values { |name| trial[name] }.compact }
 
       def figures = STATISTICS.transform_values { |name| @row.public_send(name)&.to_h }
 
@@ -77,11 +84,20 @@ module Plait
     # Several reports that are shown and saved as one.
     class ReportSet
       FORMATS = { ".html" => :to_html, ".htm" => :to_html, ".json" => :to_json, ".csv" => :to_csv }.freeze
-      SCHEMA = 1
+      SCHEMA = 2
 
       def initialize(reports)
         @reports = reports
       end
+
+      # @return [String] the answer and the tables, for people
+      def to_s = lines.join("\n")
+
+      # The same for a terminal.
+      # @param tables [Boolean] whether the tables of all rows follow the answer
+      # @param rest [Hash] width: columns (nil: as wide as needed), paint: (text, *styles) => String
+      # @return [Array<String>]
+      def lines(tables: true, **rest) = TextReport.new(@reports, tables: tables, **rest).lines
 
       # @return [Hash] plain values only
       def to_h = { schema: SCHEMA, reports: @reports.map(&:to_h) }

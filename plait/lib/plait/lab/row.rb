@@ -18,6 +18,9 @@ module Plait
       attr_reader :allocations
       # @return [String, nil] why there are no allocations
       attr_reader :allocations_missing
+      # @return [Array<Float, nil>] seconds by round of a second trial of the same cell: how far equal trials differ
+      # @api private
+      attr_reader :twin
       # @return [Judgement, nil] of the rows of the group, by their seconds; nil where no comparison may be made
       # @api private
       attr_accessor :judgement
@@ -25,8 +28,10 @@ module Plait
       # @param cell [Cell]
       # @param trials [Array<Measurement>]
       # @param memory [Allocations, String, nil] the figures, or why there are none
-      def initialize(cell, trials, memory = nil)
+      # @param twin [Array<Float, nil>] see {#twin}
+      def initialize(cell, trials, memory = nil, twin: [])
         @cell = cell
+        @twin = twin
         @trials = trials
         @allocations = memory unless memory.is_a?(String)
         @allocations_missing = memory if memory.is_a?(String)
@@ -122,19 +127,8 @@ module Plait
       # @return [Symbol, nil] against the fastest row: :slower, :same or :unsettled; nil of that row, and without a comparison
       def answer = fastest && !fastest? ? @judgement.against(self, fastest).answer : nil
 
-      # @return [Boolean, nil] it takes as long as the fastest; nil where it can't be said
-      def tie? = { same: true, slower: false }[answer]
-
       # @return [Array<Float, nil>] seconds by round
       def seconds = @trials.map { |trial| trial.wall if trial.ok? }
-
-      # @return [Float, nil] the share of the time in which the work had nothing to compute, 0..1. Where several
-      #   processors were at work at once this is unknown, and is 0; nil where a compiler worked along (JRuby).
-      def waiting_share
-        return unless measured? && measurements.none? { |measurement| measurement.engine == "jruby" }
-
-        (1 - ((cpu.median + (delay&.median || 0)) / wall.median)).clamp(0.0, 1.0)
-      end
 
       # @return [Float, nil] the share of the time in which it could have computed and other programs had the processors
       def delayed_share = delay && (delay.median / wall.median)

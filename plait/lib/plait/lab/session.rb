@@ -32,6 +32,9 @@ module Plait
       # @param cells [Array<Cell>]
       # @return [Boolean] one more trial of each would end in time, if it takes as long as the last one
       def for?(cells) = @deadline.nil? || cells.sum { |cell| @costs.fetch(cell, 0.0) } <= @deadline.remaining
+
+      # @return [Cell, nil] the one with the shortest trial so far
+      def cheapest(cells) = cells.min_by { |cell| @costs.fetch(cell, Float::INFINITY) }
     end
 
     # Counts the steps of a session and reports them to a listener. Each event is a Hash with `:type`, `:done` and
@@ -90,7 +93,8 @@ module Plait
     private_constant :Budget, :Progress
 
     # Measures a workload: every cell in a fresh process, all cells in a new random order each round, so that what else
-    # the machine does falls on all of them alike. After the first round the allocations of each cell are counted.
+    # the machine does falls on all of them alike. After the first round the allocations of each cell are counted. From then on
+    # the shortest cell is run twice, which shows how far equal trials differ, and a cell whose answer is settled may rest.
     class Session
       # Seconds until a trial counts as hung.
       BOUND = 120.0
@@ -157,6 +161,8 @@ module Plait
         @random = Random.new(@seed)
         @trials = cells.to_h { |cell| [cell, []] }.compare_by_identity
         @allocations = {}.compare_by_identity
+        @twins = Hash.new { |twins, cell| twins[cell] = [] }.compare_by_identity
+        @settled = []
         @rounds_done = 0
       end
 
@@ -179,14 +185,15 @@ module Plait
 
           round(number + 1)
           count_allocations if number.zero? && @memory
-          break @progress.shortened(@rounds_done) if @open && settled?
+          settle if @open && @rounds_done >= FIRST_LOOK
+          break @progress.shortened(@rounds_done) if runnable.empty?
         end
       end
 
-      def settled?
-        return false if @rounds_done < FIRST_LOOK
-
-        @settled = Ranking.judgements(rows).all?(&:settled?)
+      # More trials of a row that is slower than the best would change nothing, nor would more of any once all are settled. A row
+      # that rests never resumes: its trials stay aligned with the rounds.
+      def settle
+        @settled |= Ranking.new(rows).settled.map(&:cell)
       end
 
       def exclude_unsupported
@@ -197,11 +204,25 @@ module Plait
       end
 
       def round(number)
-        cells.shuffle(random: @random).each { |cell| runnable?(cell) ? try(cell, number) : @progress.skip }
+        order = number == 1 ? cells : [*cells, :twin]
+        order.shuffle(random: @random).each do |cell|
+          next twin(number) if cell == :twin
+
+          runnable.include?(cell) ? try(cell, number) : @progress.skip
+        end
         @rounds_done = number
       end
 
-      def runnable = cells.select { |cell| runnable?(cell) }
+      # The first round says which cell is the shortest.
+      def twin(number)
+        @twin ||= @budget.cheapest(runnable.reject(&:runner))
+        return unless runnable.include?(@twin)
+
+        found = trial(@twin)
+        @twins[@twin][number - 1] = found.wall if found.ok?
+      end
+
+      def runnable = cells.select { |cell| runnable?(cell) } - @settled
 
       # A cell that failed once would most likely fail in each round, and a hang takes two minutes.
       def runnable?(cell) = @trials[cell].all?(&:ok?)
@@ -238,13 +259,13 @@ module Plait
                    interrupted: @interrupted || false, error: @error, notes: notes)
       end
 
-      def rows = cells.map { |cell| Row.new(cell, @trials[cell], @allocations[cell]) }
+      def rows = cells.map { |cell| Row.new(cell, @trials[cell], @allocations[cell], twin: @twins.fetch(cell, [])) }
 
       def notes = [shortened, (NO_FORK unless FreshProcess.supported?)].compact
 
       def shortened
         return if @rounds_done == @rounds || @interrupted || @error
-        return "#{@rounds_done} rounds were run: more of them would change no answer." if @settled
+        return "#{@rounds_done} rounds were run: more of them would change no answer." if runnable.empty?
 
         "#{@rounds_done} of #{"at most " if @open}#{@rounds} rounds were run: another one would not have fitted into " \
           "#{@seconds.round} s."

@@ -5,7 +5,7 @@ require_relative "table"
 
 module Plait
   module Lab
-    # A report as tables of text: differing results first, then speed, latency, memory and what could not be measured.
+    # A report as tables of text: speed, latency, memory and what could not be measured.
     class Tables
       # One meter a column: the resident set of one process and the proportional share of several can't be compared.
       PEAKS = { resident: "peak RSS", sampled_processes: "peak PSS of all processes" }.freeze
@@ -27,7 +27,7 @@ module Plait
 
       # @return [Array<Table>] the tables that have rows
       def all
-        [differences, *(own || per_group), failures, missing].reject(&:empty?)
+        [*(own || per_group), failures, missing].reject(&:empty?)
       end
 
       private
@@ -42,15 +42,6 @@ module Plait
       def groups = @report.rows.select { |row| row.measured? && @report.agreed?(row.group) }.group_by(&:group)
 
       def title(what, group) = [@report.workload.title, group, what].compact.join(": ")
-
-      def differences
-        rows = @report.mismatches.map do |found|
-          [found.group.to_s, found.reference, found.differing.join(", "), found.index&.to_s || Quantity::UNKNOWN,
-           found.expected.to_s, found.found.to_s]
-        end
-        Table.new(title("the results differ, so no speeds are shown", nil),
-                  ["", "held against", "differ", "first item", "there", "here"], rows, alignments: [:left] * 6)
-      end
 
       def speed(group, rows)
         peaks = PEAKS.slice(*rows.map(&:peak_source))
@@ -70,7 +61,7 @@ module Plait
 
       def compared(row)
         return Quantity::UNKNOWN unless row.fastest
-        return row.judgement.best ? "fastest" : "fastest#{OPEN}" if row.fastest?
+        return row.judgement.best ? "fastest" : "#{Quantity.times(1.0)}#{OPEN}" if row.fastest?
 
         times = Quantity.times(row.ratio)
         { same: "same (#{times})", unsettled: "#{times}#{OPEN}" }.fetch(row.answer, times)

@@ -1,59 +1,63 @@
 # frozen_string_literal: true
 
 require_relative "../values/text_table"
+require_relative "answer"
 require_relative "tables"
 
 module Plait
   module Lab
-    # A report as lines of text: what differs first, then the tables, then what they say.
+    # Reports as lines of text: which rows to use, then the tables of each report.
     class TextReport
       # Columns that go first where the terminal is narrow, then the rate.
       LEAST = ["n", "items counted", "GC runs", "retained strings", "retained objects", "retained bytes",
                "strings", "objects", "90 %", *Tables::PEAKS.values, "min – max", "CPU"].freeze
 
+      # @param reports [Array<Report>]
+      # @param tables [Boolean] whether the tables follow
       # @param width [Integer, nil] columns of the terminal; nil: tables as wide as needed
-      # @param environment [Boolean] whether the first line tells where it was measured
       # @param paint [#call] gives a text in styles: (text, *styles) => String
-      def initialize(report, width: nil, environment: true, paint: ->(text, *) { text })
-        @report = report
+      def initialize(reports, tables: true, width: nil, paint: ->(text, *) { text })
+        @reports = reports
+        @tables = tables
         @columns = width
-        @environment = environment
         @paint = paint
       end
 
       # @return [Array<String>]
-      def lines
-        [*(environment if @environment), "", *heading, *differences, *tables, *conclusion]
-      end
-
-      def to_s = lines.join("\n")
+      def lines = [*environment, *answer, *@reports.flat_map { |report| [*differences(report), *(whole(report) if @tables)] }]
 
       private
 
+      # The environment stands once, on top.
       def environment
-        wrap("plait #{@report.environment[:plait]}: #{@report.environment}", width).map { |line| paint(line, :dim) }
+        facts = @reports.first.environment
+        wrap("plait #{facts[:plait]}: #{facts}", width).map { |line| paint(line, :dim) }
       end
 
-      def heading
-        [*wrap(@report.workload.title, width).map { |line| paint(line, :bold) },
-         *prose(@report.workload.description.to_s, :dim)]
+      def answer = table(Answer.table(@reports.flat_map(&:answers)), &:itself)
+
+      def differences(report)
+        return [] unless report.mismatch?
+
+        ["", paint("The results differ:", :bold, :red), *report.mismatches.flat_map { |found| prose(found.to_s, :red) }]
       end
 
-      def differences
-        return [] unless @report.mismatch?
-
-        ["", paint("The results differ:", :bold, :red),
-         *@report.mismatches.flat_map { |found| prose(found.to_s, :red) }]
+      def whole(report)
+        ["", *wrap(report.workload.title, width).map { |line| paint(line, :bold) },
+         *prose(report.workload.description.to_s, :dim),
+         *report.tables.flat_map { |table| titled(table, report) }, *remarks(report)]
       end
 
-      def tables = @report.tables.flat_map { |table| table_lines(table) }
+      def titled(table, report)
+        table(table) { |lines| ["  #{paint(table.title.delete_prefix("#{report.workload.title}: "), :bold)}", *lines] }
+      end
 
-      def table_lines(table)
+      def table(table)
         text = TextTable.new(table.columns, table.rows, alignments: table.alignments, width: @columns,
-                                                        least: LEAST + table.columns.grep(%r{/s\z}))
+                                                        least: LEAST + table.columns.grep(%r{/s\z}), keep: Answer::KEPT)
         head, rule = text.head
-        ["", "  #{paint(table.title.delete_prefix("#{@report.workload.title}: "), :bold)}", paint(head, :dim), paint(rule, :dim),
-         *rows(table, text), *table.notes.flat_map { |note| prose(note, :dim) }, *left_out(text)]
+        ["", *yield([paint(head, :dim), paint(rule, :dim)]), *rows(table, text),
+         *table.notes.flat_map { |note| prose(note, :dim) }, *left_out(text)]
       end
 
       def rows(table, text)
@@ -68,11 +72,8 @@ module Plait
         prose("(left out, for want of width: #{text.dropped.join(", ")}; a wider terminal shows them)", :dim)
       end
 
-      def conclusion
-        verdict = @report.mismatch? ? [] : @report.verdict
-        notes = @report.notes + @report.workload.notes
-        said = verdict.flat_map { |sentence| prose("→ #{sentence}", :bold) } + notes.flat_map { |note| prose(note, :dim) }
-        said = prose("nothing was measured", :yellow) if verdict.empty? && @report.tables.empty?
+      def remarks(report)
+        said = (report.notes + report.workload.notes).flat_map { |note| prose(note, :dim) }
         said.empty? ? [] : ["", *said]
       end
 

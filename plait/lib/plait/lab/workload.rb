@@ -13,6 +13,8 @@ module Plait
       attr_reader :title
       # @return [String, nil]
       attr_reader :description
+      # @return [String] what the work does, in a few words: "waits: 3 sleeps"
+      attr_reader :work
       # @return [String] what an item is, in the plural: "requests"
       attr_reader :unit
       # @return [Array<Cell>]
@@ -25,9 +27,10 @@ module Plait
       # @param around [Proc, nil] is given a block, `->(&block) { … }`: starts what the cells need (an origin in its own
       #   process), calls the block, stops it
       # @raise [UsageError] without cells, or when two cells have the same label
-      def initialize(name:, cells:, title: name, description: nil, unit: "items", around: nil, notes: [])
+      def initialize(name:, cells:, title: name, work: title, description: nil, unit: "items", around: nil, notes: [])
         @name = Text.clean(name)
         @title = Text.clean(title)
+        @work = Text.clean(work)
         @description = description && Text.clean(description)
         @unit = Text.clean(unit)
         @cells = check_cells(cells)
@@ -39,11 +42,6 @@ module Plait
       # @param _rows [Array<Row>] the measured rows that agree
       # @return [Array<Table>, nil] nil: the lab's
       def tables(_rows) = nil
-
-      # Sentences about the figures, in the place of the lab's.
-      # @param _rows [Array<Row>] the measured rows that agree
-      # @return [Array<String>, nil] nil: the lab's
-      def verdict(_rows) = nil
 
       # Runs the block with everything started that the cells need.
       # @return [Object] what the block returns

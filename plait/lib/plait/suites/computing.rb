@@ -15,6 +15,7 @@ module Plait
       module Collatz
         NAME = "computing-ruby"
         UNIT = "ranges"
+        WORK = "computes in Ruby"
         DESCRIPTION = "pure Ruby, which holds the GVL: only processes and ractors use more than one core"
         NUMBERS = 40_000
         FIRST = 1_000_000
@@ -61,6 +62,7 @@ module Plait
       module Deflation
         NAME = "computing-zlib"
         UNIT = "strings"
+        WORK = "computes in C: Zlib"
         DESCRIPTION = "C code that releases the GVL: threads use all cores, as processes and ractors do"
         BYTES = 8_000_000
         private_constant :BYTES
@@ -163,11 +165,11 @@ module Plait
         end
       end
 
-      PLACE = 20
+      PLACE = 30
       NAME = "computing"
       TITLE = "Computing"
       SUMMARY = "16 × Zlib::Deflate.deflate of 8 MB, which releases the GVL, and pure Ruby, which holds it"
-      BRIEF = { scale: 0.25 }.freeze
+      BRIEF = { scale: 0.125, jruby: false }.freeze
       # Seconds, see {Waiting::BUDGET}.
       BUDGET = 600.0
 
@@ -197,9 +199,9 @@ module Plait
 
       private
 
-      def build(scale: 1.0, on: nil, **)
+      def build(scale: 1.0, on: nil, jruby: true, **)
         check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
-        jruby = RUBY_ENGINE == "jruby" ? nil : JRuby.find
+        jruby &&= RUBY_ENGINE == "jruby" ? nil : JRuby.find
         here = BODIES.map { |work| workload(work, scale, on, jruby) }
         there = jruby && allows_jruby?(on) ? BODIES.map { |work| jruby_workload(jruby, work, scale, on) } : []
         here + there
@@ -211,14 +213,14 @@ module Plait
         cells = MECHANISMS.map { |mechanism| Computing.cell(work, mechanism, scale) }
         on_jruby = RUBY_ENGINE == "jruby"
         Lab::Workload.new(name: work::NAME, title: work.title(ITEMS, scale), unit: work::UNIT, cells: only(cells, on),
-                          description: on_jruby ? NO_GVL : work::DESCRIPTION,
+                          work: work::WORK, description: on_jruby ? NO_GVL : work::DESCRIPTION,
                           notes: jruby || on_jruby ? [] : [JRuby::ADVICE])
       end
 
       def jruby_workload(jruby, work, scale, on)
         cells = JRUBY_MECHANISMS.map { |mechanism| jruby_cell(jruby, work, mechanism, scale) }
         Lab::Workload.new(name: "#{work::NAME}-jruby", title: "#{work.title(ITEMS, scale)}, on JRuby", unit: work::UNIT,
-                          description: NO_GVL, cells: only(cells, on), notes: [JRUBY_NOTE])
+                          work: "#{work::WORK}, on JRuby", description: NO_GVL, cells: only(cells, on), notes: [JRUBY_NOTE])
       end
 
       def jruby_cell(jruby, work, mechanism, scale)

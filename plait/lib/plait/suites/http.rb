@@ -169,12 +169,13 @@ module Plait
         end
       end
 
-      PLACE = 30
+      PLACE = 20
       NAME = "http"
       TITLE = "HTTP"
       SUMMARY = "50 requests by each HTTP client that is installed, answered after 50 ms"
       DESCRIPTION = "Each HTTP client that is installed, on new and on kept connections"
-      BRIEF = {}.freeze
+      # One row in sequence says what the others are compared with.
+      BRIEF = { sequences: 1 }.freeze
       # Seconds for 18 rows of up to 2.6 s.
       BUDGET = 180.0
       OPTIONS = { requests: "how many requests (default: 50)", url: "ask this site instead of the built-in server",
@@ -225,7 +226,7 @@ module Plait
       private
 
       # @param latency [Numeric, Array<Numeric>] seconds; a table for each
-      def build(requests: 50, latency: 0.05, size: 612, url: nil, limits: nil, on: nil, **)
+      def build(requests: 50, latency: 0.05, size: 612, url: nil, limits: nil, on: nil, sequences: nil, **)
         check("requests", requests, "a whole number from 1 up", &WHOLE[1])
         latencies = Array(latency)
         check("latency", latency, "a number of seconds from 0 up, or several") { latencies.any? }
@@ -233,7 +234,11 @@ module Plait
         check("size", size, "a whole number of bytes from 0 up", &WHOLE[0])
         limits&.each { |limit| check("limit", limit, "a whole number from 1 up", &WHOLE[1]) }
         targets = targets(url, latencies, size)
-        targets.map { |target| workload(name_for(target, targets), target, requests, limits || target.limits(requests), on) }
+        targets.map do |target|
+          rows = rows(limits || target.limits(requests))
+          rows -= rows.select { |_, mechanism,| mechanism == :sequence }.drop(sequences) if sequences
+          workload(name_for(target, targets), target, requests, rows, on)
+        end
       end
 
       def name_for(target, targets) = targets.one? ? NAME : format("%s-%gms", NAME, target.latency * 1_000)
@@ -242,15 +247,14 @@ module Plait
         url ? [SiteTarget.new(url)] : latencies.map { |latency| EmbeddedTarget.new(latency: latency, size: size) }
       end
 
-      def workload(name, target, requests, limits, on)
+      def workload(name, target, requests, rows, on)
         items = Array.new(requests) { |id| id }.freeze
         long = !target.patient?(requests) && !on&.include?(:sequence)
-        rows = rows(limits)
         rows.reject! { |way,| way.by_hand } unless target.embedded?
         rows.reject! { |_, mechanism,| mechanism == :sequence } if long
         cells = rows.map { |row| cell(target, items, *row) }
         CountedWorkload.new(target, name: name, title: target.title(requests), description: DESCRIPTION, unit: "requests",
-                                    cells: only(cells, on), notes: notes(target, requests, long))
+                                    work: target.work, cells: only(cells, on), notes: notes(target, requests, long))
       end
 
       def notes(target, requests, long)
@@ -282,7 +286,7 @@ module Plait
         label = way.label(mechanism, limit)
         body = way.body.call(target.row(label), at_once(limit))
         Lab::Cell.new(label: label, on: mechanism, limit: limit, items: items, body: body.to_proc,
-                      warmup_items: warmup_items(items, limit), memory_items: items.first(MEMORY_REQUESTS))
+                      warmup_items: warmup_items(items, limit), memory_items: items.first(MEMORY_REQUESTS), choice: !way.by_hand)
       end
 
       def at_once(limit) = Array(limit).reduce(:*)

@@ -11,17 +11,17 @@ module Plait
       NAME = "waiting"
       TITLE = "Waiting"
       SUMMARY = "three functions that sleep 3, 2 and 5 s: 10 s one after another, 5 s under anything concurrent"
-      BRIEF = { scale: 0.04 }.freeze
+      BRIEF = { scale: 0.03 }.freeze
+      # Seconds of it.
+      BRIEF_BUDGET = 20.0
       # Seconds: seven rows of 10 and 5 s are settled after nine rounds.
       BUDGET = 420.0
 
       SECONDS = [3, 2, 5].freeze
       MECHANISMS = [:sequence, :threads, :fibers, :hybrid, :processes, :ractors, %i[processes threads]].freeze
-      # A composed mechanism splits the three among this many processes and the threads of each.
-      COMPOSED_LIMIT = [2, 2].freeze
       # Sleeping is the same at any length: the passes that are not timed need not take as long.
       SHORT = [0.001, 0.001, 0.001].freeze
-      private_constant :COMPOSED_LIMIT, :SHORT
+      private_constant :SHORT
 
       # A constant of a module: a ractor may only run a block whose self it can share.
       SLEEP = lambda do |seconds|
@@ -34,20 +34,9 @@ module Plait
       def build(scale: 1.0, on: nil, **)
         check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
         items = SECONDS.map { |seconds| (seconds * scale).round(9) }
-        cells = MECHANISMS.map { |mechanism| cell(mechanism, items) }
-        [Lab::Workload.new(name: NAME, title: title_for(items), description: describe(items), unit: "functions",
-                           cells: only(cells, on))]
-      end
-
-      def cell(mechanism, items)
-        Lab::Cell.new(on: mechanism, limit: limit(mechanism, items), items: items, body: SLEEP,
-                      warmup_items: SHORT, memory_items: SHORT)
-      end
-
-      def limit(mechanism, items)
-        return 1 if mechanism == :sequence
-
-        mechanism.is_a?(Array) ? COMPOSED_LIMIT : items.size
+        cells = Lab::Cell.each_of(MECHANISMS, nil, items: items, body: SLEEP, warmup_items: SHORT, memory_items: SHORT)
+        [Lab::Workload.new(name: NAME, title: title_for(items), work: "waits: #{items.size} sleeps", unit: "functions",
+                           description: describe(items), cells: only(cells, on))]
       end
 
       def title_for(items) = "Waiting: three functions that sleep #{items.map { |s| format("%g", s) }.join(", ")} s"

@@ -42,13 +42,15 @@ module Plait
     # @param width [Integer, nil] columns of the terminal; nil means as wide as needed
     # @param least [Array<String>] titles of columns in the order in which they may go; others go after them, from
     #   the right
-    def initialize(columns, rows, alignments:, width: nil, least: [])
+    # @param keep [Array<String>] titles of columns that never go
+    def initialize(columns, rows, alignments:, width: nil, least: [], keep: [])
       @columns = columns.map { |title| clean(title) }
       @rows = rows.map { |row| row.map { |cell| clean(cell) } }
       @alignments = alignments
       @width = width || Float::INFINITY
       @widths = natural_widths
       @shown = columns.each_index.to_a
+      @keep = keep
       fit(least)
       @dropped = (columns.each_index.to_a - @shown).map { |index| @columns[index] }
     end
@@ -70,7 +72,7 @@ module Plait
 
     def fit(least)
       shrink(@columns.size - 1, NARROWEST_PROSE, [@width, WIDEST_PROSE].min) if prose?
-      leave_out(least) while total > @width && @shown.size > 2
+      leave_out(least) while total > @width && @shown.size > [2, @keep.size + 1].max
       shrink(0, NARROWEST_LABEL, @width)
     end
 
@@ -82,7 +84,7 @@ module Plait
     end
 
     def leave_out(least)
-      candidates = @shown.drop(1)
+      candidates = @shown.drop(1).reject { |index| @keep.include?(@columns[index]) }
       @shown.delete(candidates.min_by { |index| [least.index(@columns[index]) || least.size, -index] })
     end
 

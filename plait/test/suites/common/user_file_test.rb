@@ -37,7 +37,7 @@ class UserFileTest < Minitest::Test
     workload = load(WHOLE)
     assert_equal %w[work Checksums words], [workload.name, workload.title, workload.unit]
     pair = %i[processes threads]
-    assert_equal [[:sequence, nil], [:threads, 2], [:threads, 4], [pair, 2], [pair, 4]], rows(workload)
+    assert_equal [[:sequence, 1], [:threads, 2], [:threads, 4], [pair, 2], [pair, 4]], rows(workload)
     cell = workload.cells.first
     assert_equal %w[a b c], cell.items
     assert_equal (Zlib.crc32("a") * 3) + 1, cell.body.call("a")
@@ -61,7 +61,7 @@ class UserFileTest < Minitest::Test
   def test_only_items_and_body_are_needed
     workload = load("items { [1] }\nbody { |n| n }\n")
     assert_equal %i[sequence threads fibers hybrid processes ractors], workload.cells.map(&:on)
-    assert_equal ["work.rb", "items", [nil]], [workload.title, workload.unit, workload.cells.map(&:limit).uniq]
+    assert_equal ["work.rb", "items", [1]], [workload.title, workload.unit, workload.cells.map(&:limit).uniq]
   end
 
   def test_the_command_line_wins

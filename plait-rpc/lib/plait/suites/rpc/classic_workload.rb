@@ -26,9 +26,6 @@ module Plait
            table("MBps, relative to #{@local}", average: "average") { |row| ratio(row) }]
         end
 
-        # @return [Hash{String => Float}] the average over the sizes of what each way reaches of the local one
-        def averages = @rows.keys.to_h { |way| [way, average(way) { |row| ratio(row) }] }.compact
-
         private
 
         def table(title, average: nil, &figure)
@@ -78,20 +75,7 @@ module Plait
           @local = local
         end
 
-        def tables(rows) = classic(rows).all
-
-        # @return [Array<String>]
-        def verdict(rows)
-          averages = classic(rows).averages.reject { |way, _| way == @local }
-          return [] if averages.empty?
-
-          shares = averages.sort_by { |_, share| -share }.map { |way, share| "#{way} #{format("%.2f", share)} ×" }
-          ["On average over the sizes, of what #{@local} moves in a second: #{shares.join(", ")}."]
-        end
-
-        private
-
-        def classic(rows) = ClassicTables.new(rows, @sizes, @ways, @local)
+        def tables(rows) = ClassicTables.new(rows, @sizes, @ways, @local).all
       end
     end
   end

@@ -31,6 +31,7 @@ module Plait
         def initialize(terminal, words, options)
           super(terminal, options)
           @words = words
+          @most = {}.compare_by_identity
         end
 
         # @return [Integer] an exit status
@@ -85,7 +86,7 @@ module Plait
 
         # A suite may lack the mechanisms asked for; of several suites it is then left out.
         def chosen(one)
-          one.workloads(**sizes, on: mechanisms)
+          one.workloads(**sizes, on: mechanisms).each { |workload| @most[workload] = one.class::BRIEF_BUDGET if everything? }
         rescue UnsupportedError => e
           raise unless everything?
 
@@ -123,7 +124,15 @@ module Plait
           }
         end
 
-        def rounds = (suites.first.rounds unless everything?) || super
+        # A part of the time for all goes to each.
+        def share(seconds) = [super, *@most[@left.first]].min
+
+        def tables? = options["tables"] || false
+
+        def pointers
+          figures = ["plait lab", *(suite unless everything?), "--tables"].join(" ")
+          ["", "  Your own code: plait advise FILE.rb", *("  All figures: #{figures}" unless tables?)]
+        end
 
         def budget
           return BUDGET if everything?

@@ -10,9 +10,10 @@ module Plait
       PLACE = 50
       # Measured only when it is named, because it needs servers.
       APART = false
-      # Rounds, and seconds after which no further round begins, where the suite is run alone and no number of rounds is named.
-      ROUNDS = nil
+      # Seconds after which no further round begins, where the suite is run alone and no number of rounds is named.
       BUDGET = nil
+      # Seconds at most, where it is run among the others.
+      BRIEF_BUDGET = Float::INFINITY
       # Options of `plait lab` by name, with a text where this suite has more to say of one than its help.
       OPTIONS = {}.freeze
       # A command line => one line.
@@ -20,9 +21,6 @@ module Plait
 
       # @return [Integer] smaller ones are run first
       def place = self.class::PLACE
-
-      # @return [Integer, nil]
-      def rounds = self.class::ROUNDS
 
       # @return [Numeric, nil]
       def budget = self.class::BUDGET

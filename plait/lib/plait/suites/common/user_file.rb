@@ -15,7 +15,7 @@ module Plait
     #   body { |picture| shrink(picture) }      # the work on one item
     #   digest { |results| results.sum.to_s }   # optional: what must be equal under all mechanisms
     #   on :threads, %i[processes threads]      # optional; by default every mechanism
-    #   limit 1, 8, 64                          # optional; by default each mechanism's own
+    #   limit 1, 8, 64                          # optional; by default the same under each mechanism
     #   teardown { … }                          # optional: once, when all is over
     #
     #   def shrink(picture) = …                 # methods and constants of the file stay in the file
@@ -35,7 +35,8 @@ module Plait
 
       def workload(on, limits)
         run_block(:setup)
-        cells = cells(items, on || @script.mechanisms || MECHANISMS, limits || @script.limits || [nil])
+        work = { items: items, body: @script.blocks.fetch(:body), digest: @script.blocks[:digest] }
+        cells = Lab::Cell.each_of(on || @script.mechanisms || MECHANISMS, limits || @script.limits, **work)
         Lab::Workload.new(name: File.basename(@path, ".rb"), title: @script.heading || File.basename(@path),
                           unit: @script.unit_name || "items", cells: cells, around: method(:around).to_proc)
       end
@@ -59,13 +60,6 @@ module Plait
       end
 
       def endless?(items) = items.respond_to?(:size) && items.size == Float::INFINITY
-
-      def cells(items, mechanisms, limits)
-        mechanisms.product(limits).uniq { |on, limit| [on, on == :sequence || limit] }.map do |on, limit|
-          Lab::Cell.new(on: on, limit: on == :sequence ? nil : limit, items: items, body: @script.blocks.fetch(:body),
-                        digest: @script.blocks[:digest])
-        end
-      end
 
       def run_block(name) = Script.guard(@path) { @script.blocks[name]&.call }
     end

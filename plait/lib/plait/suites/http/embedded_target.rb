@@ -43,6 +43,9 @@ module Plait
 
         def title(requests) = "HTTP: #{requests} requests of #{@uri}"
 
+        # @return [String] see {Lab::Workload#work}
+        def work = "waits: #{@uri}"
+
         # Nothing to start.
         def around = yield
 
@@ -172,6 +175,9 @@ module Plait
         def title(requests)
           format("HTTP: %d requests of %d bytes, answered after %g ms", requests, @size, @latency * 1000)
         end
+
+        # @return [String] see {Lab::Workload#work}
+        def work = format("waits: HTTP, %g ms", @latency * 1000)
 
         # Starts the origin, yields, stops it. The processes that measure inherit the limit of this one.
         def around

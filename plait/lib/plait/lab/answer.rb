@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require_relative "../values/quantity"
+require_relative "judgement"
+require_relative "table"
+
+module Plait
+  module Lab
+    # Which row to use for some work, and how sure that is, as the judgement of the rows that do the work says.
+    class Answer
+      # Columns that stay on the narrowest terminal.
+      KEPT = %w[use sure?].freeze
+      ALIGNMENTS = %i[left left right right left].freeze
+      # Rows: this many are named one by one; raising it makes longer lines.
+      FEW = 3
+      private_constant :ALIGNMENTS, :FEW
+
+      class << self
+        # @param report [Report]
+        # @return [Array<Answer>] one of each group
+        def of(report)
+          choices = report.rows.select { |row| row.cell.choice? }
+          choices.group_by(&:group).map { |group, rows| new(report, group, rows) }
+        end
+
+        # @param answers [Array<Answer>]
+        # @return [Table] a line for each, and equal rows as notes
+        def table(answers)
+          notes = answers.filter_map(&:note).uniq
+          Table.new("Which to use", columns(answers), answers.map { |answer| answer.cells(notes) },
+                    alignments: ALIGNMENTS, notes: notes.map.with_index(1) { |note, number| "[#{number}] #{note}" })
+        end
+
+        private
+
+        def columns(answers)
+          before = answers.all?(&:in_sequence?) ? "in sequence" : "simplest"
+          ["what the work does", "use", "#{before} → with it", "faster", "sure?"]
+        end
+      end
+
+      # @param rows [Array<Row>] that do the same work
+      def initialize(report, group, rows)
+        @report = report
+        @group = group
+        @rows = rows
+        @judgement = rows.filter_map(&:judgement).first
+      end
+
+      # @return [Boolean] the named row is compared with one item after another
+      def in_sequence? = @judgement.nil? || (reference.on == :sequence && @rows.map(&:on).uniq.size > 1)
+
+      # @return [Row, nil] the simplest of the best rows; nil where nothing is settled
+      def use = @judgement&.best
+
+      # @return [Symbol] :clear, :same, :unsettled, or :unknown where no row is named
+      def certainty = use ? @judgement.certainty : :unknown
+
+      # @return [Float, nil] seconds of the simplest row ÷ seconds of the named one, the median inside each round
+      def gain = use && use != reference ? @judgement.against(reference, use).ratio : nil
+
+      # @return [String, nil] the rows that are equal to the named one
+      def note = use && @judgement.equals.any? ? "equal to #{name(use)}: #{list(@judgement.equals)}" : nil
+
+      # @param notes [Array<String>] of the table
+      # @return [Array<String>]
+      def cells(notes)
+        number = notes.index(note)
+        [work, use ? name(use) : Quantity::UNKNOWN, times, gain ? Quantity.times(gain) : "",
+         "#{sure}#{" [#{number + 1}]" if number}"]
+      end
+
+      # @return [Hash] plain values only
+      def to_h
+        { work: work, use: use&.label, on: use&.on, limit: use&.limit, reference: reference&.label, ratio: gain,
+          certainty: certainty, noise: @judgement&.noise, **beside, sure: sure }
+      end
+
+      private
+
+      def work = [@report.workload.work, @group].compact.reject(&:empty?).join(": ")
+
+      def reference = @judgement&.reference
+
+      def beside = %i[equals unsettled].to_h { |name| [name, use ? @judgement.public_send(name).map(&:label) : []] }
+
+      def times = use ? [reference, use].uniq.map { |row| Quantity.seconds(row.wall.median) }.join(" → ") : ""
+
+      # What is not settled stands here, and what was not measured.
+      def sure = [found, *noise, *missing].join("; ")
+
+      def found
+        return "no: the results differ" unless @report.agreed?(@group)
+        return "not measured" unless @judgement
+        return "nothing to compare it with" if @judgement.alone?
+        return "no: too few rounds (#{@judgement.rounds})" unless use
+
+        open = @judgement.unsettled
+        open.empty? ? settled : "not settled: #{list(open) { |row| " #{Quantity.times(ratio(row))}" }}"
+      end
+
+      def settled
+        equals = @judgement.equals.size
+        return "yes, the simplest of #{equals + 1} equals" if equals.positive?
+
+        second = (@judgement.slower - [reference]).min_by { |row| ratio(row) }
+        second ? "yes, #{name(second)} takes #{Quantity.times(ratio(second))}" : "yes"
+      end
+
+      def ratio(row) = @judgement.against(row, use).ratio
+
+      # A busy machine makes the answer less sure.
+      def noise
+        return unless use && @judgement.noise > Judgement::SAME && !@judgement.alone?
+
+        "the machine is busy: less than #{Quantity.times(@judgement.noise)} is noise"
+      end
+
+      def missing
+        { "not measured" => @judgement ? @rows.select(&:untried?) : [], "failed" => @rows.select(&:failed?) }
+          .reject { |_, rows| rows.empty? }.map { |what, rows| "#{what}: #{list(rows)}" }
+      end
+
+      # A label without the group that stands in the first column already.
+      def name(row) = row.label.delete_suffix(", #{@group}")
+
+      def list(rows)
+        shown = rows.first(rows.size > FEW + 1 ? FEW : rows.size)
+        named = shown.map { |row| "#{name(row)}#{yield(row) if block_given?}" }.join(", ")
+        shown.size < rows.size ? "#{named} and #{rows.size - shown.size} more" : named
+      end
+    end
+
+    private_constant :Answer
+  end
+end
