@@ -5,12 +5,15 @@ require_relative "connections"
 require_relative "direct"
 require_relative "exchange"
 require_relative "fan_out"
+require_relative "headers"
+require_relative "hooks"
 require_relative "options"
 require_relative "redirects"
 require_relative "request"
 require_relative "retries"
 require_relative "routes"
 require_relative "timeouts"
+require_relative "url"
 
 module Plait
   module HTTP
@@ -98,6 +101,9 @@ module Plait
       #   free one (60)
       # @option options [Boolean] :public_only refuse addresses of this machine, of private networks and of links (false), after
       #   their names are resolved, behind redirects too: for URLs that strangers have written
+      # @option options [Hash, Object, Array, nil] :hooks {before: …, after: …, error: …}, an object with these methods, or
+      #   several such hooks: each is given the {Call}, see {Hooks}
+      # @option options [Logger, nil] :logger gets a line for each call, without passwords and tokens
       # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
       # @raise [UsageError]
       # @raise [UnsupportedError] in a ractor
@@ -138,6 +144,8 @@ module Plait
       # @raise [RedirectError]
       def request(method, url, options = nil, &block)
         options = keywords(options)
+        return observe(method, url, options, &block) if @hooks
+
         (@direct.call(method, url, options) unless block) || long_way(method, url, options || {}, &block)
       end
 
@@ -145,11 +153,23 @@ module Plait
       # @return (see #request)
       # @api private
       def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
-        request = Request.from(request, base: @settings.base)
         exchange = Exchange.new(self, request, timeouts: timeouts, deadline: deadline,
                                                redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
                                                retries: retries.nil? ? @settings.retries : Retries.from(retries))
         block ? exchange.stream(&block) : exchange.call
+      end
+
+      # A request of a fan-out.
+      # @param request [Request, String, URI, Hash]
+      # @return [Response]
+      # @api private
+      def perform_one(request, **limits)
+        request = Request.from(request, base: @settings.base)
+        return perform(request, **limits) unless @hooks
+
+        @hooks.around(Call.new(request.method, request.url)) do |call|
+          call.answer(perform(request.with_headers(call.headers), **limits))
+        end
       end
 
       # Closes the connections: idle ones now, busy ones when their exchange is over. A client that
@@ -209,11 +229,28 @@ module Plait
         @given = options
         @settings = Options.build(options)
         @timeouts = @settings.timeouts
+        @hooks = @settings.hooks
         @heads = Heads.new(@settings)
         @shares = !connections.nil?
         @connections = connections || Connections.new(@settings)
         @routes = Routes.new(@settings, @heads)
         @direct = Direct.new(self)
+      end
+
+      def observe(method, url, options, &block)
+        @hooks.around(Call.new(method.to_s.upcase, URL.parse(url, base: @settings.base))) do |call|
+          options = with_headers(options, call.headers)
+          next long_way(method, url, options || {}) { |response| block.call(call.answer(response)) } if block
+
+          call.answer(@direct.call(method, url, options) || long_way(method, url, options || {}))
+        end
+      end
+
+      def with_headers(options, headers)
+        return options if headers.empty?
+
+        own = options && options[:headers]
+        { **options.to_h, headers: own ? Headers.new(own).merge(headers) : headers }
       end
 
       def long_way(method, url, options, &block)

@@ -5,6 +5,7 @@ require "plait/values/errors"
 require "plait/version"
 require_relative "cookie_jar"
 require_relative "headers"
+require_relative "hooks"
 require_relative "proxy"
 require_relative "redirects"
 require_relative "retries"
@@ -31,7 +32,7 @@ module Plait
     # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
-                 connector public_only].freeze
+                 connector public_only hooks logger].freeze
       # A client reads longer heads than a server does: curl takes 300 kB.
       LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
@@ -63,6 +64,8 @@ module Plait
       attr_reader :http2
       # @return [Boolean] whether only addresses of the public Internet are asked
       attr_reader :public_only
+      # @return [Hooks, nil] around each call; nil: there are none
+      attr_reader :hooks
       # @return [Hash] of Io::Pool
       attr_reader :pool
       # @return [Hash] of Io::Connector
@@ -70,22 +73,20 @@ module Plait
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
-                     pool: {}, connector: {}, public_only: false)
+                     pool: {}, connector: {}, public_only: false, hooks: nil, logger: nil)
         @base = base && URL.parse(base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
         @retries = Retries.from(retries)
         @redirects = Redirects.from(redirects)
-        @proxy = proxy && Proxy.parse(proxy)
-        @tls = tls_of(tls)
         @cookies = cookies == true ? CookieJar.new : jar(cookies)
         @compression = compression
         @auth = auth
         @http2 = http2
         @public_only = public_only
+        @hooks = Hooks.from(hooks, logger)
         @limits = limits_of(limits, max_body, strict)
-        @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
-        @connector = check(:connector, connector, CONNECTOR)
+        take_wiring(proxy, tls, pool, connector)
         freeze
       end
 
@@ -93,6 +94,13 @@ module Plait
       def inspect = "#<#{self.class} #{base}>"
 
       private
+
+      def take_wiring(proxy, tls, pool, connector)
+        @proxy = proxy && Proxy.parse(proxy)
+        @tls = tls_of(tls)
+        @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
+        @connector = check(:connector, connector, CONNECTOR)
+      end
 
       def jar(cookies)
         return cookies || nil if !cookies || (cookies.respond_to?(:add) && cookies.respond_to?(:header_for))

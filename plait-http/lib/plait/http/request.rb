@@ -230,6 +230,15 @@ module Plait
       # @return [Boolean] whether the body can be sent again
       def replayable? = @body.nil? || Upload.wrap(@body).replayable?
 
+      # @param fields [Hash] that replace the fields of the same name
+      # @return [Request]
+      # @api private
+      def with_headers(fields)
+        return self if fields.empty?
+
+        dup.tap { |copy| copy.instance_exec { @headers = @headers.merge(fields) } }
+      end
+
       # @return [Request] for a response: without the body and the credentials
       # @api private
       def without_body = dup.tap { |copy| copy.instance_exec { @body = @auth = nil } }
