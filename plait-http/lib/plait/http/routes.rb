@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/serializer"
+require_relative "auth"
 require_relative "request"
 require_relative "codings"
 require_relative "headers"

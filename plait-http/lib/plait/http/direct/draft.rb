@@ -2,6 +2,8 @@
 
 require "plait/io/native"
 require_relative "../headers"
+require_relative "../auth"
+require_relative "../form"
 require_relative "../request"
 
 module Plait
