@@ -106,7 +106,7 @@ module Plait
         @deadline = [deadline, @timeouts.total && (Deadline.now + @timeouts.total)].compact.min
         @redirects = redirects
         @attempts = Attempts.new(retries, @deadline)
-        @message = Message.new(client, request)
+        @message = Message.new(client, request, retries)
         @history = history || []
       end
 

@@ -16,10 +16,12 @@ module Plait
 
         attr_reader :request, :route, :upload
 
+        # @param retries [Retries]
         # @param trusted [Boolean] see {Heads#whole}
-        def initialize(client, request, trusted: true)
+        def initialize(client, request, retries, trusted: true)
           @client = client
           @request = request
+          @retries = retries
           @trusted = trusted
           @route = client.routes.fetch(request.origin)
           @upload = Upload.wrap(request.body, chunked: request.headers.key?("transfer-encoding") || nil) if request.body
@@ -27,7 +29,7 @@ module Plait
 
         # @param request [Request] where a redirect leads to
         def follow(request)
-          Message.new(@client, request, trusted: @trusted && request.origin == @request.origin)
+          Message.new(@client, request, @retries, trusted: @trusted && request.origin == @request.origin)
         end
 
         # @return [String] whole
@@ -56,8 +58,8 @@ module Plait
         # @return [Boolean] whether the body can be sent again
         def replayable? = @upload.nil? || @upload.replayable?
 
-        # @return [Boolean] whether to send it twice is as good as once
-        def repeatable? = @request.idempotent? && replayable?
+        # @return [Boolean] whether it may be sent twice
+        def repeatable? = (@request.idempotent? || @retries.repeat?(@request.method)) && replayable?
 
         def to_s = "#{@request.method} #{@request.url}"
 
