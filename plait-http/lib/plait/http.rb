@@ -92,6 +92,16 @@ module Plait
         with_client(keywords(options), OF_CLIENTS) { |client, about| client.request(method, url, about, &block) }
       end
 
+      # A response whose body is read later. See {Client#stream}.
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] (see #get)
+      # @return [Response]
+      # @raise (see Client#request)
+      def stream(method, url, options = nil)
+        with_client(keywords(options), OF_CLIENTS) { |client, about| client.stream(method, url, about) }
+      end
+
       # Sends many requests at once. See {Client#fan_out}; options of the client, see {Client#initialize}, give it a client of
       # its own.
       # @yieldparam response [Response, Outcome]

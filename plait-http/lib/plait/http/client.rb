@@ -4,6 +4,7 @@ require "plait/values/errors"
 require_relative "connections"
 require_relative "direct"
 require_relative "exchange"
+require_relative "exchange/open_exchange"
 require_relative "fan_out"
 require_relative "headers"
 require_relative "hooks"
@@ -80,7 +81,7 @@ module Plait
       # @option options [String, URI, URL, nil] :base relative URLs are resolved against it
       # @option options [Hash, Headers, nil] :headers sent with every request
       # @option options [Numeric, Hash, Timeouts, nil] :timeout seconds: of all, or {connect: 10, first_byte: 60, read: 60,
-      #   total: nil}; each may be nil
+      #   write: as read, total: nil}; each may be nil
       # @option options [Integer, Hash, Retries] :retries attempts after the first one (0), see {Retries#initialize}
       # @option options [Integer, Boolean, Hash, Redirects] :redirects hops that are followed (10), see {Redirects#initialize}
       # @option options [String, false, nil] :proxy "http://user:password@host:port", "socks5://…"; nil: the
@@ -149,13 +150,26 @@ module Plait
         (@direct.call(method, url, options) unless block) || long_way(method, url, options || {}, &block)
       end
 
+      # A response whose body is not read yet, without a block around it: {ResponseMethods#each_piece} or
+      # {ResponseMethods#each_line} reads it, once. Its end, an early end of reading, and {ResponseMethods#close} give the connection
+      # back. One that is forgotten keeps its connection until the garbage collector finds it.
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] see {#request}; a Hash or keywords
+      # @return [Response]
+      # @raise (see #request)
+      def stream(method, url, options = nil)
+        options = keywords(options) || {}
+        return open_exchange(method, url, options) unless @hooks
+
+        watch(method, url, options) { |call, given| call.answer(open_exchange(method, url, given)) }
+      end
+
       # @param request [Request, String, URI, Hash]
       # @return (see #request)
       # @api private
       def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
-        exchange = Exchange.new(self, request, timeouts: timeouts, deadline: deadline,
-                                               redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
-                                               retries: retries.nil? ? @settings.retries : Retries.from(retries))
+        exchange = exchange_of(Exchange, request, timeouts: timeouts, deadline: deadline, redirects: redirects, retries: retries)
         block ? exchange.stream(&block) : exchange.call
       end
 
@@ -238,11 +252,16 @@ module Plait
       end
 
       def observe(method, url, options, &block)
-        @hooks.around(Call.new(method.to_s.upcase, URL.parse(url, base: @settings.base))) do |call|
-          options = with_headers(options, call.headers)
-          next long_way(method, url, options || {}) { |response| block.call(call.answer(response)) } if block
+        watch(method, url, options) do |call, given|
+          next long_way(method, url, given || {}) { |response| block.call(call.answer(response)) } if block
 
-          call.answer(@direct.call(method, url, options) || long_way(method, url, options || {}))
+          call.answer(@direct.call(method, url, given) || long_way(method, url, given || {}))
+        end
+      end
+
+      def watch(method, url, options)
+        @hooks.around(Call.new(method.to_s.upcase, URL.parse(url, base: @settings.base))) do |call|
+          yield(call, with_headers(options, call.headers))
         end
       end
 
@@ -254,8 +273,21 @@ module Plait
       end
 
       def long_way(method, url, options, &block)
-        request = Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))
-        perform(request, **options.slice(:redirects, :retries), &block)
+        perform(request_of(method, url, options), **options.slice(:redirects, :retries), &block)
+      end
+
+      def open_exchange(method, url, options)
+        exchange_of(OpenExchange, request_of(method, url, options), **options.slice(:redirects, :retries)).open
+      end
+
+      def request_of(method, url, options)
+        Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))
+      end
+
+      def exchange_of(kind, request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil) # rubocop:disable Metrics/ParameterLists -- of perform
+        kind.new(self, request, timeouts: timeouts, deadline: deadline,
+                                redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
+                                retries: retries.nil? ? @settings.retries : Retries.from(retries))
       end
     end
   end

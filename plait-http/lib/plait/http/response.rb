@@ -38,13 +38,27 @@ module Plait
       # Of another process.
       def _load(dumped)
         head, status, version, reason_size, encoded, rest = Marshal.load(dumped) # rubocop:disable Security/MarshalLoad -- Ruby's own hook
+        restore(head, status, version, reason_size, encoded, rest)
+      end
+
+      # Of the head: without a body.
+      # @param response [Response]
+      # @return [Response]
+      # @api private
+      def copy(response)
+        restore(response.head_bytes, response.status, response.version, response.reason.bytesize, response.encoded?,
+                url: response.url, request: response.request, phases: response.phases, durations: response.durations,
+                decoded: response.decoded?)
+      end
+
+      private
+
+      def restore(head, status, version, reason_size, encoded, rest) # rubocop:disable Metrics/ParameterLists -- the parts of a head
         reason_at = [head.index("\r\n") - reason_size, 0].max
         response = assemble(head, status, MINORS.fetch(version), reason_at, reason_size, encoded)
         rest.each { |name, value| response.public_send(:"#{name}=", value) unless value.nil? }
         response
       end
-
-      private
 
       def check_status_line(status, version, reason)
         possible = status.is_a?(Integer) && STATUSES.cover?(status)
@@ -55,6 +69,29 @@ module Plait
         raise UsageError, "#{reason.inspect} can't be a reason: it has a control byte"
       end
     end
+
+    # A body in lines.
+    module Lines
+      # @param response [#each_piece]
+      # @yieldparam line [String] whole
+      # @return [String] what comes behind the last end of a line
+      def self.each(response, &block)
+        rest = String.new
+        response.each_piece do |piece|
+          rest << piece
+          rest = whole(rest, &block) if piece.include?("\n".b)
+        end
+        rest
+      end
+
+      def self.whole(text)
+        rest = nil
+        text.each_line("\n".b) { |line| line.end_with?("\n".b) ? yield(line) : rest = line }
+        rest || String.new
+      end
+      private_class_method :whole
+    end
+    private_constant :Lines
 
     # The methods of every {Response}. Costly values, such as the fields of the head, are made on first use.
     module ResponseMethods
@@ -107,8 +144,7 @@ module Plait
       def text
         raise UsageError, "the body of #{url} comes by each_piece: ask without a block to have it as a whole" if @source
 
-        text = body.to_s.dup.force_encoding(encoding)
-        text.valid_encoding? || charset ? text : text.force_encoding(Encoding::BINARY)
+        readable_text(body.to_s.dup)
       end
 
       # @param options [Hash] of JSON.parse
@@ -154,6 +190,24 @@ module Plait
         yield body unless body.nil? || body.empty?
       end
 
+      # The body line by line, as it comes.
+      # @param chomp [Boolean] without the end of the line
+      # @yieldparam line [String] in the encoding of {#text}
+      # @return [void]
+      def each_line(chomp: false, &block)
+        return enum_for(:each_line, chomp: chomp) unless block
+
+        rest = Lines.each(self) { |line| yield(readable_text(chomp ? line.chomp : line)) }
+        yield(readable_text(rest)) unless rest.empty?
+      end
+
+      # Gives up the rest of a body that is read piece by piece. A response of {Client#stream} needs it, unless its body is
+      # read to the end.
+      # @return [void]
+      def close
+        @source&.finish
+      end
+
       # @return [self]
       # @raise [HTTPError] unless the status is 2xx
       def raise_for_status!
@@ -182,6 +236,11 @@ module Plait
       end
 
       private
+
+      def readable_text(text)
+        text.force_encoding(encoding)
+        text.valid_encoding? || charset ? text : text.force_encoding(Encoding::BINARY)
+      end
 
       def pairs
         lines = head_bytes.split(LINE_END)
