@@ -67,7 +67,7 @@ module Plait
       include Verbs
 
       # Options of the connections; clients that differ in one of them share none.
-      OF_CONNECTIONS = %i[proxy tls limits max_body strict http2 pool connector public_only].freeze
+      OF_CONNECTIONS = %i[proxy tls limits max_body strict http2 pool connector public_only unix].freeze
       private_constant :OF_CONNECTIONS
 
       # @return [Options]
@@ -102,6 +102,7 @@ module Plait
       #   free one (60)
       # @option options [Boolean] :public_only refuse addresses of this machine, of private networks and of links (false), after
       #   their names are resolved, behind redirects too: for URLs that strangers have written
+      # @option options [String, nil] :unix the path of a UNIX socket: all requests go to it, whatever host their URLs name
       # @option options [Hash, Object, Array, nil] :hooks {before: …, after: …, error: …}, an object with these methods, or
       #   several such hooks: each is given the {Call}, see {Hooks}
       # @option options [Logger, nil] :logger gets a line for each call, without passwords and tokens

@@ -32,7 +32,7 @@ module Plait
     # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
-                 connector public_only hooks logger].freeze
+                 connector public_only hooks logger unix].freeze
       # A client reads longer heads than a server does: curl takes 300 kB.
       LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
@@ -52,7 +52,7 @@ module Plait
       # @return [Headers] sent with every request
       attr_reader :headers
       attr_reader :timeouts, :retries, :redirects, :cookies, :limits
-      # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: the environment's
+      # @return [Proxy::HTTP, Proxy::SOCKS5, Proxy::UnixSocket, false, nil] nil: the environment's
       attr_reader :proxy
       # @return [Hash, Io::TLS::Client]
       attr_reader :tls
@@ -73,7 +73,8 @@ module Plait
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
-                     pool: {}, connector: {}, public_only: false, hooks: nil, logger: nil)
+                     pool: {}, connector: {}, public_only: false, hooks: nil, logger: nil,
+                     unix: nil)
         @base = base && URL.parse(base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
@@ -87,6 +88,7 @@ module Plait
         @hooks = Hooks.from(hooks, logger)
         @limits = limits_of(limits, max_body, strict)
         take_wiring(proxy, tls, pool, connector)
+        take_unix(unix) if unix
         freeze
       end
 
@@ -100,6 +102,13 @@ module Plait
         @tls = tls_of(tls)
         @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
         @connector = check(:connector, connector, CONNECTOR)
+      end
+
+      def take_unix(path)
+        clash = { proxy: @proxy, public_only: @public_only }.find { |_, value| value }
+        raise UsageError, "a client takes unix: or #{clash.first}:, not both" if clash
+
+        @proxy = Proxy::UnixSocket.new(path)
       end
 
       def jar(cookies)
