@@ -103,6 +103,7 @@ module Plait
       # @option options [Boolean] :public_only refuse addresses of this machine, of private networks and of links (false), after
       #   their names are resolved, behind redirects too: for URLs that strangers have written
       # @option options [String, nil] :unix the path of a UNIX socket: all requests go to it, whatever host their URLs name
+      # @option options [Boolean] :repair_urls take URLs as people write them (false), see {URL.repair}
       # @option options [Hash, Object, Array, nil] :hooks {before: …, after: …, error: …}, an object with these methods, or
       #   several such hooks: each is given the {Call}, see {Hooks}
       # @option options [Logger, nil] :logger gets a line for each call, without passwords and tokens
@@ -146,7 +147,7 @@ module Plait
       # @raise [RedirectError]
       def request(method, url, options = nil, &block)
         options = keywords(options)
-        return observe(method, url, options, &block) if @hooks
+        return observe(method, url, options, &block) if @observes
 
         (@direct.call(method, url, options) unless block) || long_way(method, url, options || {}, &block)
       end
@@ -161,9 +162,9 @@ module Plait
       # @raise (see #request)
       def stream(method, url, options = nil)
         options = keywords(options) || {}
-        return open_exchange(method, url, options) unless @hooks
+        return open_exchange(method, url, options) unless @observes
 
-        watch(method, url, options) { |call, given| call.answer(open_exchange(method, url, given)) }
+        watch(method, url, options) { |target, given, call| answered(call, open_exchange(method, target, given)) }
       end
 
       # @param request [Request, String, URI, Hash]
@@ -179,7 +180,7 @@ module Plait
       # @return [Response]
       # @api private
       def perform_one(request, **limits)
-        request = Request.from(request, base: @settings.base)
+        request = Request.from(@settings.repair_urls ? repaired(request) : request, base: @settings.base)
         return perform(request, **limits) unless @hooks
 
         @hooks.around(Call.new(request.method, request.url)) do |call|
@@ -245,6 +246,7 @@ module Plait
         @settings = Options.build(options)
         @timeouts = @settings.timeouts
         @hooks = @settings.hooks
+        @observes = true if @hooks || @settings.repair_urls
         @heads = Heads.new(@settings)
         @shares = !connections.nil?
         @connections = connections || Connections.new(@settings)
@@ -253,18 +255,32 @@ module Plait
       end
 
       def observe(method, url, options, &block)
-        watch(method, url, options) do |call, given|
-          next long_way(method, url, given || {}) { |response| block.call(call.answer(response)) } if block
+        watch(method, url, options) do |target, given, call|
+          next long_way(method, target, given || {}) { |response| block.call(answered(call, response)) } if block
 
-          call.answer(@direct.call(method, url, given) || long_way(method, url, given || {}))
+          answered(call, @direct.call(method, target, given) || long_way(method, target, given || {}))
         end
       end
 
+      # @yieldparam call [Call, nil]
       def watch(method, url, options)
+        url = URL.repair(url) if @settings.repair_urls
+        return yield(url, options, nil) unless @hooks
+
         @hooks.around(Call.new(method.to_s.upcase, URL.parse(url, base: @settings.base))) do |call|
-          yield(call, with_headers(options, call.headers))
+          yield(url, with_headers(options, call.headers), call)
         end
       end
+
+      def repaired(request)
+        case request
+        when Request then request
+        when Hash then { **request, url: URL.repair(request[:url]) }
+        else URL.repair(request)
+        end
+      end
+
+      def answered(call, response) = call ? call.answer(response) : response
 
       def with_headers(options, headers)
         return options if headers.empty?

@@ -32,7 +32,7 @@ module Plait
     # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
-                 connector public_only hooks logger unix].freeze
+                 connector public_only hooks logger unix repair_urls].freeze
       # A client reads longer heads than a server does: curl takes 300 kB.
       LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
@@ -64,6 +64,8 @@ module Plait
       attr_reader :http2
       # @return [Boolean] whether only addresses of the public Internet are asked
       attr_reader :public_only
+      # @return [Boolean] whether URLs are taken as people write them
+      attr_reader :repair_urls
       # @return [Hooks, nil] around each call; nil: there are none
       attr_reader :hooks
       # @return [Hash] of Io::Pool
@@ -74,8 +76,9 @@ module Plait
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
                      pool: {}, connector: {}, public_only: false, hooks: nil, logger: nil,
-                     unix: nil)
-        @base = base && URL.parse(base)
+                     unix: nil, repair_urls: false)
+        @repair_urls = repair_urls
+        @base = base && URL.parse(repair_urls ? URL.repair(base) : base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
         @retries = Retries.from(retries)

@@ -35,7 +35,7 @@ module Plait
           @timeouts = timeouts
           @deadline = deadline&.at
           @keep = keep
-          @plain = client.settings.hooks.nil?
+          @plain = client.settings.hooks.nil? && !client.settings.repair_urls
         end
 
         # @return [Integer, nil] of the item that it has; nil: it has none
