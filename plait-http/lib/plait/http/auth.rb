@@ -1,25 +1,45 @@
 # frozen_string_literal: true
 
 require "plait/values/errors"
+require_relative "auth/digest"
+require_relative "auth/netrc"
+require_relative "auth/renewal"
 
 module Plait
   module HTTP
-    # The Authorization field (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), or a text of the caller.
+    # The Authorization field (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), Digest (RFC 7616), or a text of
+    # the caller.
     # @api private
     module Auth
-      FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, the value of the field as a String, or something " \
-              "to call that returns one of these"
+      FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, {digest: [user, password]}, the value of the field as " \
+              "a String, or something to call that returns one of these, but no digest"
       # RFC 6750 §2.1
       TOKEN = %r{\A[A-Za-z0-9\-._~+/]+=*\z}
       private_constant :TOKEN
 
       class << self
-        # @param auth [Array(String, String), Hash, String, #call, nil]
+        # What a client or a request keeps of its options.
+        # @param refresh [#call, nil] see {Renewal}
+        # @raise [UsageError]
+        def prepared(auth, refresh = nil)
+          auth = Digest.new(*auth[:digest]) if auth.is_a?(Hash) && auth.size == 1 && auth.key?(:digest)
+          return auth if refresh.nil? || (auth.is_a?(Renewal) && auth.by?(refresh))
+          raise UsageError, "a client takes refresh: or auth: {digest: …}, not both" if auth.is_a?(Digest)
+
+          Renewal.new(auth, refresh)
+        end
+
+        # @return [Boolean] whether the field is the same for each request
+        def fixed?(auth) = !auth.respond_to?(:call) && !auth.is_a?(Digest)
+
+        # @param auth [Array(String, String), Hash, String, Digest, #call, nil]
+        # @param request [Request, nil] that Digest answers for
         # @return [String, nil] the value of the field
         # @raise [UsageError] for anything else; it never tells the secret
-        def header(auth)
+        def header(auth, request = nil)
           case auth
           when nil, false then nil
+          when Digest then auth.header(request)
           when String then auth
           when Array then basic(*auth)
           when Hash then from_hash(auth)

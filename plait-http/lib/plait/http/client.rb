@@ -91,6 +91,10 @@ module Plait
       # @option options [Boolean] :compression ask for compressed bodies, and give them out decoded (true)
       # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
       #   every origin that is asked directly
+      # @option options [#call, nil] :refresh is given a response with status 401 to the client's credentials, and returns new ones as
+      #   of :auth: the call is repeated once, and later calls use them; nil: the response is the caller's
+      # @option options [true, String, nil] :netrc users and passwords for hosts without others: true: of the file that NETRC names
+      #   or ~/.netrc; else its path
       # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
       # @option options [Hash, Protocols::HTTP1::Limits] :limits of a server's answer, see {Protocols::HTTP1::Limits}: head,
       #   headers, trailer …; {body: nil}: a body may have any length
@@ -201,7 +205,7 @@ module Plait
       # @return [Client] that shares the connections of this one, unless an option is about these: proxy, tls, pool …
       # @raise [UsageError]
       def with(**options)
-        given = { **@given, cookies: @settings.cookies, **options }
+        given = { **@given, cookies: @settings.cookies, auth: @settings.auth, **options }
         given[:headers] = @settings.headers.merge(options[:headers]) # nil: this client's
         shared = @connections unless options.keys.intersect?(OF_CONNECTIONS)
         self.class.allocate.tap { |client| client.send(:take, given, shared) }

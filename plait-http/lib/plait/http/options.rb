@@ -3,6 +3,7 @@
 require "plait/protocols/http1/rules"
 require "plait/values/errors"
 require "plait/version"
+require_relative "auth"
 require_relative "cookie_jar"
 require_relative "headers"
 require_relative "hooks"
@@ -32,7 +33,7 @@ module Plait
     # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
-                 connector public_only hooks logger unix repair_urls].freeze
+                 connector public_only hooks logger unix repair_urls refresh netrc].freeze
       # A client reads longer heads than a server does: curl takes 300 kB.
       LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
@@ -60,6 +61,8 @@ module Plait
       attr_reader :compression
       # @return [Object, nil] see {Auth.header}
       attr_reader :auth
+      # @return [Auth::Netrc, nil]
+      attr_reader :netrc
       # @return [Boolean] whether HTTP/2 is offered to origins with TLS
       attr_reader :http2
       # @return [Boolean] whether only addresses of the public Internet are asked
@@ -76,7 +79,7 @@ module Plait
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
                      pool: {}, connector: {}, public_only: false, hooks: nil, logger: nil,
-                     unix: nil, repair_urls: false)
+                     unix: nil, repair_urls: false, refresh: nil, netrc: nil)
         @repair_urls = repair_urls
         @base = base && URL.parse(repair_urls ? URL.repair(base) : base)
         @headers = Headers.new(headers)
@@ -85,7 +88,8 @@ module Plait
         @redirects = Redirects.from(redirects)
         @cookies = cookies == true ? CookieJar.new : jar(cookies)
         @compression = compression
-        @auth = auth
+        @auth = Auth.prepared(auth, refresh)
+        @netrc = Auth::Netrc.from(netrc)
         @http2 = http2
         @public_only = public_only
         @hooks = Hooks.from(hooks, logger)

@@ -93,7 +93,7 @@ module Plait
         @url = URL.parse(url, base: base)
         @url = @url.with_query(encoded(query)) unless query.nil?
         @headers = Headers.new(headers)
-        @auth = auth.nil? ? @url.userinfo : auth
+        @auth = auth.nil? ? @url.userinfo : Auth.prepared(auth)
         @timeout = timeout
         @body = body_of(content)
         refuse_body if @body && !allow_body && BODILESS.include?(@method)

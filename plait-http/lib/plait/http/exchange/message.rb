@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1"
+require "plait/values/deadline"
 require_relative "../upload"
 
 module Plait
@@ -35,9 +36,18 @@ module Plait
         # @return [String] whole
         # @raise [UsageError, LocalProtocolError]
         def head
+          @credentials_at = Deadline.now
           all = fields
           @login = Protocols::HTTP1::Persistence.login_in_request?(all)
           @client.heads.whole(@request, @route.forwarded? ? absolute_target : @request.url.target, all)
+        end
+
+        # @param response [Response] a 401
+        # @return [Boolean] whether the message has other credentials now; once
+        def renewed?(response)
+          return false if @renewed || !replayable?
+
+          @renewed = @client.heads.renew(response, @request, trusted: @trusted, since: @credentials_at || 0.0)
         end
 
         # @return [Headers] all that go out with it: the client's, too
