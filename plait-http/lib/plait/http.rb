@@ -8,6 +8,7 @@ Plait.autoload(:HTTP, __FILE__) if Plait.autoload?(:HTTP)
 require_relative "http/client"
 require_relative "http/options"
 require_relative "http/response"
+require_relative "http/verbs"
 
 module Plait
   # HTTP: plain calls on any mechanism, connections kept, many requests at once.

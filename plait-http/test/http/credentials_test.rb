@@ -31,9 +31,10 @@ class HTTPCredentialsTest < Minitest::Test
       digest = Auth::Digest.new("Mufasa", "Circle of Life")
       assert_nil(digest.header(Ask.new("GET", "/dir/index.html")))
       assert(digest.renew(Refusal.new(["Digest #{common}, algorithm=#{algorithm}"]), Ask.new("GET", "/"), 0))
-      text = SecureRandom.stub(:hex, "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ") { digest.header(Ask.new("GET", "/dir/index.html")) }
+      once = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+      text = SecureRandom.stub(:hex, once) { digest.header(Ask.new("GET", "/dir/index.html")) }
       assert_includes(text, "response=\"#{expected}\"")
-      assert_includes(text, "nc=00000001, ".chomp(", "))
+      assert_includes(text, "nc=00000001")
     end
   end
 
@@ -212,6 +213,7 @@ class HTTPCredentialsTest < Minitest::Test
   def expected(said, request, user, password)
     hash = Digest::SHA256
     middle = said.values_at("nonce", "nc", "cnonce", "qop").join(":")
-    hash.hexdigest([hash.hexdigest("#{user}:r:#{password}"), middle, hash.hexdigest("#{request.verb}:#{request.target}")].join(":"))
+    ends = ["#{user}:r:#{password}", "#{request.verb}:#{request.target}"].map { |text| hash.hexdigest(text) }
+    hash.hexdigest([ends.first, middle, ends.last].join(":"))
   end
 end

@@ -43,8 +43,8 @@ class HTTPFormTest < Minitest::Test
   end
 
   def test_rack_reads_a_nested_hash
-    fields = { "a" => { "b" => "1", "c" => { "d" => "e&=[]" } }, "list" => %w[1 2], "users" => [{ "id" => "1", "tags" => %w[x y] },
-                                                                                             { "id" => "2" }] }
+    fields = { "a" => { "b" => "1", "c" => { "d" => "e&=[]" } }, "list" => %w[1 2],
+               "users" => [{ "id" => "1", "tags" => %w[x y] }, { "id" => "2" }] }
     assert_equal(fields, Rack::Utils.parse_nested_query(Form.encode(fields)))
   end
 

@@ -31,8 +31,8 @@ class HTTPStreamTest < Minitest::Test
   end
 
   def test_lines_have_the_encoding_of_the_text
-    with_origin("/l" => always("\xf6\n".b, fields: ["Content-Type: text/plain; charset=iso-8859-1"]), "/b" => always("\xff\n".b)) do
-      |client, origin|
+    latin = always("\xf6\n".b, fields: ["Content-Type: text/plain; charset=iso-8859-1"])
+    with_origin("/l" => latin, "/b" => always("\xff\n".b)) do |client, origin|
       assert_equal(["ö\n".encode("ISO-8859-1")], client.get(origin.url("/l")).each_line.to_a)
       assert_equal(Encoding::BINARY, client.get(origin.url("/b")).each_line.first.encoding)
       assert_empty(client.get(origin.url("/b"), body: nil).tap { |response| response.body = "" }.each_line.to_a)
@@ -88,8 +88,8 @@ class HTTPStreamTest < Minitest::Test
   def test_redirects_retries_and_codings_are_as_for_any_call
     failures = [answer("", status: "503 No")]
     coded = chunked(Zlib.gzip("x" * 1000), fields: ["Content-Encoding: gzip"])
-    with_origin("/r" => redirect("/x"), "/x" => ->(io, request) { failures.any? ? io.write(failures.shift) : coded.call(io, request) },
-                retries: { count: 1, base: 0.001 }) do |client, origin|
+    route = ->(io, request) { failures.any? ? io.write(failures.shift) : coded.call(io, request) }
+    with_origin("/r" => redirect("/x"), "/x" => route, retries: { count: 1, base: 0.001 }) do |client, origin|
       response = client.stream(:get, origin.url("/r"), headers: { "X-Own" => "1" })
       assert_equal([true, 1], [response.decoded?, response.redirects.size])
       assert_equal(["x" * 1000, ["1"]], [response.each_piece.to_a.join, origin.requests.map { |request| request["x-own"] }.uniq])
@@ -98,8 +98,8 @@ class HTTPStreamTest < Minitest::Test
   end
 
   def test_errors_give_the_connection_back_and_name_the_request
-    with_origin("/none" => ->(_io, _) { false }, "/cut" => ->(io, _) { io.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab") && false }) do
-      |client, origin|
+    cut = ->(io, _) { io.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab") && false }
+    with_origin("/none" => ->(_io, _) { false }, "/cut" => cut) do |client, origin|
       assert_raises(Plait::ConnectionClosed) { client.stream(:get, origin.url("/none")) }
       assert_idle(client)
       response = client.stream(:get, origin.url("/cut"))
@@ -131,7 +131,8 @@ class HTTPStreamTest < Minitest::Test
   def test_calls_of_the_module_and_hooks
     seen = []
     ScriptedOrigin.open do |origin|
-      response = Plait::HTTP.stream(:post, origin.url("/x"), body: "1", proxy: false, hooks: { after: ->(call) { seen << call.response } })
+      hooks = { after: ->(call) { seen << call.response } }
+      response = Plait::HTTP.stream(:post, origin.url("/x"), body: "1", proxy: false, hooks: hooks)
       assert_equal("POST /x 1", response.each_piece.to_a.join)
       assert_same(response, seen.first)
     end

@@ -31,7 +31,8 @@ class HTTPURLRepairTest < Minitest::Test
 
   # RFC 3492 §7.1
   {
-    "\u0644\u064a\u0647\u0645\u0627\u0628\u062a\u0643\u0644\u0645\u0648\u0634\u0639\u0631\u0628\u064a\u061f" => "egbpdaj6bu4bxfgehfvwxn",
+    "\u0644\u064a\u0647\u0645\u0627\u0628\u062a\u0643\u0644\u0645\u0648\u0634\u0639\u0631\u0628\u064a\u061f" =>
+      "egbpdaj6bu4bxfgehfvwxn",
     "\u4ed6\u4eec\u4e3a\u4ec0\u4e48\u4e0d\u8bf4\u4e2d\u6587" => "ihqwcrb4cv8a8dqg056pqjye",
     "Pro\u010dprost\u011bnemluv\u00ed\u010desky" => "Proprostnemluvesky-uyb24dma41a",
     "\u306a\u305c\u307f\u3093\u306a\u65e5\u672c\u8a9e\u3092\u8a71\u3057\u3066\u304f\u308c\u306a\u3044\u306e\u304b" =>

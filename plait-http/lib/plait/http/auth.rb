@@ -11,8 +11,8 @@ module Plait
     # the caller.
     # @api private
     module Auth
-      FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, {digest: [user, password]}, the value of the field as " \
-              "a String, or something to call that returns one of these, but no digest"
+      FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, {digest: [user, password]}, the value of the " \
+              "field as a String, or something to call that returns one of these, but no digest"
       # RFC 6750 §2.1
       TOKEN = %r{\A[A-Za-z0-9\-._~+/]+=*\z}
       private_constant :TOKEN
@@ -28,6 +28,9 @@ module Plait
 
           Renewal.new(auth, refresh)
         end
+
+        # @return [Boolean] whether the field needs neither a call nor an answer of the server
+        def plain?(auth) = auth.is_a?(Array) || (auth.is_a?(Hash) && !auth.key?(:digest))
 
         # @return [Boolean] whether the field is the same for each request
         def fixed?(auth) = !auth.respond_to?(:call) && !auth.is_a?(Digest)

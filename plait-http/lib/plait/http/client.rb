@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
 require_relative "connections"
 require_relative "direct"
 require_relative "exchange"
@@ -15,44 +14,10 @@ require_relative "retries"
 require_relative "routes"
 require_relative "timeouts"
 require_relative "url"
+require_relative "verbs"
 
 module Plait
   module HTTP
-    # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for {HTTP} itself and each {Client}. Each has its own GET.
-    module Verbs
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: the block's value
-      # @raise (see Client#request)
-      def head(url, options = nil, &block) = request(:head, url, options, &block)
-
-      # (see #head)
-      def post(url, options = nil, &block) = request(:post, url, options, &block)
-
-      # (see #head)
-      def put(url, options = nil, &block) = request(:put, url, options, &block)
-
-      # (see #head)
-      def patch(url, options = nil, &block) = request(:patch, url, options, &block)
-
-      # (see #head)
-      def delete(url, options = nil, &block) = request(:delete, url, options, &block)
-
-      # (see #head)
-      def options(url, options = nil, &block) = request(:options, url, options, &block)
-
-      private
-
-      # @return [Hash, nil]
-      # @raise [UsageError]
-      def keywords(options)
-        return options if options.nil? || options.is_a?(Hash)
-
-        raise UsageError, "options are a Hash or keywords, not #{options.class}; a body goes by body:, json:, form: or multipart:"
-      end
-    end
-    private_constant :Verbs
-
     # Sends requests and keeps the connections: one client for any number of threads and fibers, and for the children of a
     # fork, which start with none of the connections.
     #
@@ -91,10 +56,10 @@ module Plait
       # @option options [Boolean] :compression ask for compressed bodies, and give them out decoded (true)
       # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
       #   every origin that is asked directly
-      # @option options [#call, nil] :refresh is given a response with status 401 to the client's credentials, and returns new ones as
-      #   of :auth: the call is repeated once, and later calls use them; nil: the response is the caller's
-      # @option options [true, String, nil] :netrc users and passwords for hosts without others: true: of the file that NETRC names
-      #   or ~/.netrc; else its path
+      # @option options [#call, nil] :refresh is given a response with status 401 to the client's credentials, and returns new
+      #   ones as of :auth: the call is repeated once, and later calls use them; nil: the response is the caller's
+      # @option options [true, String, nil] :netrc users and passwords for hosts without others: true: of the file that NETRC
+      #   names or ~/.netrc; else its path
       # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
       # @option options [Hash, Protocols::HTTP1::Limits] :limits of a server's answer, see {Protocols::HTTP1::Limits}: head,
       #   headers, trailer …; {body: nil}: a body may have any length
@@ -157,8 +122,8 @@ module Plait
       end
 
       # A response whose body is not read yet, without a block around it: {ResponseMethods#each_piece} or
-      # {ResponseMethods#each_line} reads it, once. Its end, an early end of reading, and {ResponseMethods#close} give the connection
-      # back. One that is forgotten keeps its connection until the garbage collector finds it.
+      # {ResponseMethods#each_line} reads it, once. Its end, an early end of reading, and {ResponseMethods#close} give the
+      # connection back. One that is forgotten keeps its connection until the garbage collector finds it.
       # @param method [Symbol, String]
       # @param url [String, URI, URL]
       # @param options [Hash, nil] see {#request}; a Hash or keywords
@@ -305,7 +270,7 @@ module Plait
         Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))
       end
 
-      def exchange_of(kind, request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil) # rubocop:disable Metrics/ParameterLists -- of perform
+      def exchange_of(kind, request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil)
         kind.new(self, request, timeouts: timeouts, deadline: deadline,
                                 redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
                                 retries: retries.nil? ? @settings.retries : Retries.from(retries))

@@ -11,7 +11,7 @@ module Plait
     # A call whose response is for its caller before its body is read, without a block around it.
     class OpenExchange < Exchange
       # A connection outside of the pool until it is given back, once.
-      class Lease
+      class Checkout
         # @return [Wire, nil] nil: it was given back
         attr_reader :wire
 
@@ -33,18 +33,18 @@ module Plait
         # @return [Proc] the finalizer of a response that was left open. It may run while the pool's lock is held, so a thread of
         #   its own takes that lock.
         def finalizer
-          lease = self
+          checkout = self
           lambda do |_|
-            Thread.new { lease.end } if lease.wire
+            Thread.new { checkout.end } if checkout.wire
           rescue ThreadError
             nil # the process ends
           end
         end
       end
 
-      # Ends the lease with the body, however it ends.
+      # Ends the checkout with the body, however it ends.
       class Body < StreamedBody
-        attr_writer :lease, :owner
+        attr_writer :checkout, :owner
 
         def each(&block)
           raise UsageError, "the body of this response was read or closed before" if @over
@@ -58,17 +58,17 @@ module Plait
 
         def close
           super
-          @lease.end
+          @checkout.end
         end
 
         # The caller is done with it.
         def finish
           drop unless @over
         ensure
-          @lease.end
+          @checkout.end
         end
       end
-      private_constant :Lease, :Body
+      private_constant :Checkout, :Body
 
       # @return [Response] whose body is not read yet
       # @raise [Error]
@@ -77,21 +77,21 @@ module Plait
       private
 
       def on_wire
-        lease = @lease = Lease.new(@client.connections, @message.route, @timeouts, @deadline, renew: @attempts.renew?)
-        value = yield lease.wire
+        checkout = @checkout = Checkout.new(@client.connections, @message.route, @timeouts, @deadline, renew: @attempts.renew?)
+        value = yield checkout.wire
         lent = value.is_a?(Array) && value.first
         value
       rescue ConnectionClosed
-        @attempts.stale if lease && @client.connections.stale?(lease.wire)
+        @attempts.stale if checkout && @client.connections.stale?(checkout.wire)
         raise
       ensure
-        lease&.end unless lent
+        checkout&.end unless lent
       end
 
       def streamed(wire, head, _consumer)
         response = identify(wire.open(head, @message.body, @message.kind, @timeouts, @deadline))
         source = Body.new(wire, response, decoding(response)) { |error| explained(error) }
-        source.lease = @lease
+        source.checkout = @checkout
         again = judge(response)
         return [nil, again].tap { source.finish } if again
 
@@ -103,7 +103,7 @@ module Plait
         settle(response.class.copy(response)).tap do |own|
           own.source = source
           source.owner = own
-          ObjectSpace.define_finalizer(own, @lease.finalizer)
+          ObjectSpace.define_finalizer(own, @checkout.finalizer)
         end
       end
     end

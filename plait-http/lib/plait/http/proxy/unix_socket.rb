@@ -11,9 +11,10 @@ module Plait
         # @param path [String]
         # @raise [UsageError]
         def initialize(path)
-          raise UsageError, "unix: takes the path of a socket, not #{path.class}" unless path.is_a?(String) || path.respond_to?(:to_path)
+          path = path.to_path if path.respond_to?(:to_path)
+          raise UsageError, "unix: takes the path of a socket, not #{path.class}" unless path.is_a?(String)
 
-          @endpoint = Io::Endpoint.unix(path.respond_to?(:to_path) ? path.to_path : path)
+          @endpoint = Io::Endpoint.unix(path)
         end
 
         # @param connector [Io::Connector]

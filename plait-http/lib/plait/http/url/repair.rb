@@ -46,17 +46,20 @@ module Plait
 
           # Normalized as browsers do it (UTS 46, nontransitional), without its tables of characters that no name has.
           def ascii(host)
-            host.unicode_normalize(:nfkc).downcase.unicode_normalize(:nfkc).split(DOTS, -1).map { |label| label(host, label) }.join(".")
+            normal = host.unicode_normalize(:nfkc).downcase.unicode_normalize(:nfkc)
+            normal.split(DOTS, -1).map { |label| label.empty? ? label : encoded(label) || refuse(host, label) }.join(".")
           end
 
-          def label(host, label)
-            return label if label.empty?
+          def encoded(label)
+            return unless label.size <= LONGEST_LABEL && LABEL.match?(label)
 
-            encoded = label.ascii_only? ? label : "xn--#{Punycode.encode(label)}" if label.size <= LONGEST_LABEL && LABEL.match?(label)
-            return encoded if encoded && encoded.size <= LONGEST_LABEL
+            text = label.ascii_only? ? label : "xn--#{Punycode.encode(label)}"
+            text if text.size <= LONGEST_LABEL
+          end
 
-            raise UsageError, "#{Secrets.hide(host).inspect} can't be a host: the part #{label.inspect} has a character that no name " \
-                              "has, or is too long"
+          def refuse(host, label)
+            raise UsageError, "#{Secrets.hide(host).inspect} can't be a host: the part #{label.inspect} has a character that " \
+                              "no name has, or is too long"
           end
         end
       end
