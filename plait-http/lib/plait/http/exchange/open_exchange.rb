@@ -15,10 +15,14 @@ module Plait
         # @return [Wire, nil] nil: it was given back
         attr_reader :wire
 
-        # Arguments of {Connections#checkout}.
-        def initialize(connections, *where, **how)
+        def initialize(connections)
           @connections = connections
-          connections.checkout(*where, **how) { |wire| @wire = wire }
+        end
+
+        # Apart from `new`: an interrupt as that returns would lose the connection.
+        # @see Connections#checkout
+        def take(*where, **how)
+          @connections.checkout(*where, **how) { |wire| @wire = wire }
         end
 
         # A connection that can be used again is kept, any other one is closed.
@@ -77,12 +81,13 @@ module Plait
       private
 
       def on_wire
-        checkout = @checkout = Checkout.new(@client.connections, @message.route, @timeouts, @deadline, renew: @attempts.renew?)
+        checkout = @checkout = Checkout.new(@client.connections)
+        checkout.take(@message.route, @timeouts, @deadline, renew: @attempts.renew?)
         value = yield checkout.wire
         lent = value.is_a?(Array) && value.first
         value
       rescue ConnectionClosed
-        @attempts.stale if checkout && @client.connections.stale?(checkout.wire)
+        @attempts.stale if checkout.wire && @client.connections.stale?(checkout.wire)
         raise
       ensure
         checkout&.end unless lent
