@@ -140,11 +140,12 @@ module Plait
       # @return (see #request)
       # @api private
       def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
+        request = Request.from(request, base: @settings.base)
         exchange = exchange_of(Exchange, request, timeouts: timeouts, deadline: deadline, redirects: redirects, retries: retries)
         block ? exchange.stream(&block) : exchange.call
       end
 
-      # A request of a fan-out.
+      # A request of a fan-out, where a client has hooks or repairs URLs.
       # @param request [Request, String, URI, Hash]
       # @return [Response]
       # @api private

@@ -19,7 +19,7 @@ module Plait
 
         # @param retries [Retries]
         # @param trusted [Boolean] see {Heads#whole}
-        def initialize(client, request, retries, trusted: true)
+        def initialize(client, request, retries = client.settings.retries, trusted: true)
           @client = client
           @request = request
           @retries = retries

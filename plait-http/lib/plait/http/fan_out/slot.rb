@@ -178,7 +178,9 @@ module Plait
         end
 
         def careful(item)
-          @client.perform_one(item, timeouts: @timeouts, deadline: limit)
+          return @client.perform_one(item, timeouts: @timeouts, deadline: limit) unless @plain
+
+          @client.perform(item, timeouts: @timeouts, deadline: limit)
         end
 
         def limit
