@@ -216,7 +216,7 @@ module Plait
         @settings = Options.build(options)
         @timeouts = @settings.timeouts
         @hooks = @settings.hooks
-        @observes = true if @hooks || @settings.repair_urls
+        @observes = !@hooks.nil? || @settings.repair_urls
         @heads = Heads.new(@settings)
         @shares = !connections.nil?
         @connections = connections || Connections.new(@settings)
