@@ -70,6 +70,7 @@ struct wire {
     struct http1_body body;      /* of the answer */
     double first_byte;           /* seconds, INFINITY for none: see HTTP::Timeouts */
     double read;
+    double write;
     double total;
     double ends;                 /* monotonic seconds by which the exchange must be over, or INFINITY */
     double started;              /* monotonic seconds: when the exchange began */

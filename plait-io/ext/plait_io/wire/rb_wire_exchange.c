@@ -8,7 +8,7 @@
 #include "rb_wire_batch_places.h"
 #include "rb_wire_move.h"
 
-static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_before, id_forked;
+static ID id_close, id_first_byte, id_read, id_write, id_total, id_misuse, id_closed_before, id_forked;
 
 /* ---- the object ---- */
 
@@ -114,6 +114,7 @@ void plait_wire_take_timeouts(VALUE self, VALUE timeouts) {
     wire->timeouts = Qnil;
     wire->first_byte = any ? wire_exchange_seconds_of(timeouts, id_first_byte) : INFINITY;
     wire->read = any ? wire_exchange_seconds_of(timeouts, id_read) : INFINITY;
+    wire->write = any ? wire_exchange_seconds_of(timeouts, id_write) : INFINITY;
     wire->total = any ? wire_exchange_seconds_of(timeouts, id_total) : INFINITY;
     RB_OBJ_WRITE(self, &wire->timeouts, timeouts);
 }
@@ -178,6 +179,7 @@ void plait_init_wire_exchange(void) {
     id_close = rb_intern("close");
     id_first_byte = rb_intern("first_byte");
     id_read = rb_intern("read");
+    id_write = rb_intern("write");
     id_total = rb_intern("total");
     id_misuse = rb_intern("misuse!");
     id_closed_before = rb_intern("closed_before");

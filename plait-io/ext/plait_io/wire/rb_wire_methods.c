@@ -28,7 +28,7 @@ static VALUE wire_allocate(VALUE class) {
     wire->pending = wire->response = wire->trailer = wire->url = wire->unsent = Qnil;
     wire->prefix = wire->block = wire->filling.body = Qnil;
     wire->limits = http1_default_limits;
-    wire->first_byte = wire->read = wire->total = wire->ends = wire->kept_for = wire->kept_until = INFINITY;
+    wire->first_byte = wire->read = wire->write = wire->total = wire->ends = wire->kept_for = wire->kept_until = INFINITY;
     wire->uses_left = HTTP1_UNSAID;
     wire->generation = plait_generation();
     wire->descriptor = -1;
