@@ -5,6 +5,7 @@ require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../scheduler"
+require_relative "../series"
 require_relative "pool"
 
 module Plait
@@ -33,6 +34,26 @@ module Plait
           @loop.run_until { !@finished.empty? }
           @pending -= 1
           @finished.shift
+        end
+
+        def run_all(items, values)
+          return false unless @attempt.is_a?(Attempt)
+
+          series = Series.new(@attempt, items, values)
+          [@limit, items.size].min.times do |slot|
+            lane = Lane.new(self, series, slot, @loop)
+            @runs[lane] = true
+            start(lane)
+          end
+          @loop.run_until { @runs.empty? || !@finished.empty? }
+          @finished.shift
+        end
+
+        # Called by a lane.
+        # @param outcome [Outcome] a failed one
+        def fail(outcome)
+          @finished << outcome
+          @loop.look_again
         end
 
         def interrupt(...) = @loop.interrupt(...)
