@@ -41,6 +41,34 @@ module Plait
         @redirects = settings.redirects
         @decodes = settings.compression && !settings.headers.mentions?("accept-encoding")
         @limit = settings.limits.body
+        @bare = @origin.nil? && @jar.nil?
+      end
+
+      # A GET without options.
+      # @param url [String, Object]
+      # @return (see #call)
+      # @raise [Error]
+      def get(url)
+        quick = @connections.cache.get(self, @routes.last, url, @timeouts) if @bare && Interception.current.nil?
+        quick || call(:get, url, nil)
+      end
+
+      # Called where a quick GET has ended with an error.
+      # @param unanswered [Boolean] whether no byte of an answer has come
+      # @param started [Float] monotonic seconds
+      # @return [Response]
+      # @raise [Error]
+      def recover(url, error, unanswered, started)
+        stale = unanswered && error.is_a?(ConnectionClosed)
+        long_way(url, nil, @timeouts, ends(@timeouts, started)).recover(error, stale: stale)
+      end
+
+      # Called with the response to a quick GET that may need more.
+      # @param started [Float] monotonic seconds
+      # @return [Response]
+      # @raise [Error]
+      def judge(url, response, started)
+        finish(response, @routes.ordinary(url), url, nil, @timeouts, ends(@timeouts, started), nil)
       end
 
       # @param method [Symbol]
@@ -104,7 +132,7 @@ module Plait
         exchange(route, draft.url, draft, timeouts, ends(timeouts)) if draft.compose(route, cookie(route, draft.url))
       end
 
-      def ends(timeouts) = timeouts.total && (Deadline.now + timeouts.total)
+      def ends(timeouts, started = Deadline.now) = timeouts.total && (started + timeouts.total)
 
       # The objects of the last few kinds of `timeout:`; a caller has the same ones again and again.
       def timeouts_of(spec)
