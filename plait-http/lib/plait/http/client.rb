@@ -121,11 +121,7 @@ module Plait
       # @param options [Hash, nil] see {#request}; a Hash or keywords
       # @return [Response]; with a block: the block's value
       # @raise (see #request)
-      def get(url, options = nil, &block)
-        return request(:get, url, options, &block) if options || block
-
-        @direct.get(url) || long_way(:get, url, {})
-      end
+      def get(url, options = nil, &block) = request(:get, url, options, &block)
 
       # An ordinary call takes the short way, see {Direct}.
       # @param method [Symbol, String]

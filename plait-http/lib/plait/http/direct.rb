@@ -41,16 +41,6 @@ module Plait
         @redirects = settings.redirects
         @decodes = settings.compression && !settings.headers.mentions?("accept-encoding")
         @limit = settings.limits.body
-        @bare = @origin.nil? && @jar.nil?
-      end
-
-      # A GET without options.
-      # @param url [String, Object]
-      # @return (see #call)
-      # @raise [Error]
-      def get(url)
-        quick = @connections.cache.get(self, @routes.last, url, @timeouts) if @bare && Interception.current.nil?
-        quick || call(:get, url, nil)
       end
 
       # Called where a quick GET has ended with an error.
@@ -79,11 +69,7 @@ module Plait
       def call(method, url, options)
         return unless url.is_a?(String) && Interception.current.nil?
 
-        url = absolute(url) if @origin
-        route = url && @routes.ordinary(url) or return
-        return exchange(route, url, nil, @timeouts, ends(@timeouts)) if options.nil? && method == :get && @jar.nil?
-
-        send_draft(Draft.of(method, url, options), route)
+        options.nil? && method == :get && @jar.nil? ? get(url) : draft(method, url, options)
       end
 
       # Decodes its body, where that takes one step.
@@ -104,6 +90,21 @@ module Plait
       end
 
       private
+
+      def get(url)
+        quick = @connections.cache.get(self, @routes.last, url, @timeouts) unless @origin
+        return quick if quick
+
+        url = absolute(url) if @origin
+        route = url && @routes.ordinary(url)
+        exchange(route, url, nil, @timeouts, ends(@timeouts)) if route
+      end
+
+      def draft(method, url, options)
+        url = absolute(url) if @origin
+        route = url && @routes.ordinary(url)
+        send_draft(Draft.of(method, url, options), route) if route
+      end
 
       def final?(status, draft) = @final && !(Redirects::STATUSES.include?(status) && (draft.nil? || draft.follows?))
 

@@ -3,9 +3,6 @@
 module Plait
   # The items of an Array, which workers take one after another, each when it has room; and the places of their values.
   class Series
-    # @return [Attempt]
-    attr_reader :attempt
-
     # @param items [Array]
     # @param values [Array]
     def initialize(attempt, items, values)
@@ -35,9 +32,10 @@ module Plait
       end
     end
 
-    # @return [Array(Integer, Object)] the item claimed last
-    def last
-      index = @index.clamp(0, @items.size - 1)
+    # @param index [Integer, nil] what a worker has claimed, as far as it knows; nil: one that was claimed last
+    # @return [Array(Integer, Object)]
+    def claimed(index)
+      index ||= @index.clamp(0, @items.size - 1)
       [index, @items[index]]
     end
   end

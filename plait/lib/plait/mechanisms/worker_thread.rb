@@ -91,6 +91,7 @@ module Plait
 
     # An interruption may arrive anywhere: what is not done then is no longer needed. One nil says that it is over.
     def perform_all(number, series, finished)
+      index = nil
       Mechanisms::Interruption.admit do
         while (index = series.advance)
           series.perform(index, number) { |outcome| finished << outcome }
@@ -101,7 +102,7 @@ module Plait
     rescue Mechanisms::Interruption
       over = true
     ensure
-      finished << (WorkerThread.death(*series.last, number, 1) unless over)
+      finished << (WorkerThread.death(*series.claimed(index), number, 1) unless over)
     end
 
     def record_death(...) = @fatal_outcome = WorkerThread.death(...)
