@@ -14,8 +14,10 @@ class DBSqliteTest < Minitest::Test
     super
   end
 
+  # A connection that was cut is closed on a thread of its own, and deletes its journal then.
   def teardown
     super
+    wait_until { Plait::DB.const_get(:DetachedCall).threads.count.zero? }
     FileUtils.rm_r(@folder)
   end
 

@@ -89,7 +89,7 @@ class ShardCommandTest < Minitest::Test
   def test_it_ends_well_by_sigterm_and_says_what_it_has_done
     result = listening("shard", "--nodes", addresses.first, "--listen", "127.0.0.1:0", signal: :TERM) do |port, _pid, err|
       converse(port) { |redis| redis.pipeline([%w[PING], %w[NONSENSE]]) }
-      wait_until { File.read(err).include?("commands/s") }
+      wait_until { File.read(err).include?(" 2 commands/s") } # a line may come between the connection and its commands
     end
     assert_equal(0, result.code, result.err)
     assert_match(/^1 clients were served with 2 commands; 1 were answered with an error of the proxy$/, result.out)
@@ -110,6 +110,40 @@ class ShardCommandTest < Minitest::Test
     assert_equal(0, result.code, result.err)
     assert_match(/^ending: clients get 10.0 s/, result.err)
     assert_match(/clients were served with/, result.out)
+  end
+
+  # A signal that nothing hears would end the process.
+  def test_signals_are_heard_when_it_says_that_it_listens
+    at_once = <<~RUBY
+      require "plait/cli/terminal"
+      Plait::CLI::Terminal.prepend(Module.new do
+        def say(*lines) = super.tap { Process.kill(:HUP, Process.pid) if lines.first.start_with?("listening") }
+      end)
+    RUBY
+    listening("shard", "--nodes", addresses.first, "--listen", "127.0.0.1:0", prelude: at_once) do |_port, _pid, err|
+      wait_until { File.read(err).include?("SIGHUP: there is no --config to be read again\n") }
+    end
+  end
+
+  # A new process has the file as it is now, but moves no keys: what was asked before it comes first.
+  def test_signals_during_a_reload_are_heard_in_their_order
+    write("shard.yml", "nodes: [#{addresses.first}]\n")
+    meanwhile = <<~RUBY
+      require "plait/shard"
+      Plait::Shard::Proxy.prepend(Module.new do
+        def reload(**) = super.tap { (@asked ||= %i[HUP USR2].each { |name| Process.kill(name, Process.pid) }) && sleep(0.3) }
+      end)
+    RUBY
+    port = nil
+    options = %w[--config shard.yml --listen 127.0.0.1:0 --drain 1]
+    result = listening("shard", *options, signal: :CONT, prelude: meanwhile) do |its_port, pid, err|
+      port = its_port
+      reload(pid, err, /has taken over/)
+    end
+    assert_equal([2, 0], [result.err.scan(/^reloaded for/).size, result.code], result.err)
+  ensure
+    successor = result && result.err[/^process (\d+) has taken over/, 1]
+    end_successor(Integer(successor, 10), port) if successor
   end
 
   # Who connects at any moment is served, by the one process or the other; nobody is cut.
@@ -231,8 +265,8 @@ class ShardCommandTest < Minitest::Test
   end
 
   # @yieldparam port [Integer], pid [Integer], the file of its errors [String], its first line [String]
-  def listening(*arguments, signal: :INT)
-    plait_running(*arguments) do |pid, out, err|
+  def listening(*arguments, signal: :INT, prelude: nil)
+    plait_running(*arguments, prelude: prelude) do |pid, out, err|
       line = wait_until(timeout: 60) { File.read(out)[/^listening on .*\n/] || !alive?(pid) }
       assert_kind_of(String, line, File.read(err))
       yield(Integer(line[/:(\d+) for/, 1]), pid, err, line)

@@ -79,6 +79,28 @@ class ShardFenceTest < Minitest::Test
     end
   end
 
+  # For example, a name of its file has no address for a while. Without its lease the proxy would count as dead.
+  def test_a_proxy_that_could_not_follow_tries_again
+    tries = Queue.new
+    following(-> { (tries << true) && raise(Plait::ResolveError, "no address") }) do |other|
+      wait_until { tries.size > 1 }
+      assert_includes(alive(nodes[0]).keys, lease(other).id)
+    end
+  end
+
+  def test_a_reshard_waits_until_its_proxy_has_followed
+    order, follows, over = Array.new(3) { Queue.new }
+    following(-> { (follows << true) && (over.pop || (order << :followed)) }) do |other|
+      follows.pop
+      reshard = Thread.new { lease(other).quietly { order << :moves } }
+      wait_until { reshard.stop? }
+      over.close
+      assert_equal(%i[followed moves], Array.new(2) { order.pop })
+    ensure
+      over.close
+    end
+  end
+
   def test_a_file_that_does_not_agree_is_refused
     with_two do |proxy, other|
       asleep(other)
@@ -175,6 +197,17 @@ class ShardFenceTest < Minitest::Test
         wait_until { nodes.first(1).all? { |server| (ids - alive(server).keys).empty? } }
         yield(proxy, other)
       end
+    end
+  end
+
+  # @param reload [Proc] instead of a change of the other proxy's nodes
+  # @yieldparam other [Plait::Shard::Proxy] whose file has the places to which keys have moved
+  def following(reload)
+    with_two do |proxy, other|
+      lease(other).follow(-> { Plait::Shard.const_get(:Settings).new(nodes: addresses) }, keeps: false) { reload.call }
+      wait_until { follows?(nodes[0], addresses) }
+      proxy.reshard(nodes: addresses)
+      yield(other)
     end
   end
 

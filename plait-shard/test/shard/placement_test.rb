@@ -45,6 +45,17 @@ class ShardPlacementTest < Minitest::Test
     assert_equal(%w[bb ccc a], Placement.new(names).nodes.map(&:host))
   end
 
+  # Proxies know by it whether they have the same places; for 16,384 slots it takes milliseconds.
+  def test_a_fingerprint_is_made_once
+    nodes = %w[a:1 b:1]
+    placement = Placement.new(nodes, rule: :cluster)
+    assert_same(placement.fingerprint, placement.fingerprint)
+    assert_equal(placement.fingerprint, Placement.new(nodes, rule: :cluster).fingerprint)
+    others = [[nodes, { rule: :twemproxy }], [nodes, {}], [nodes.reverse, {}], [%w[a:1 b:1:2], {}], [nodes, { tag: "é" }]]
+    prints = others.map { |names, settings| Placement.new(names, **settings).fingerprint }
+    assert_equal(others.size + 1, [placement.fingerprint, *prints].uniq.size)
+  end
+
   def test_wrong_ones
     assert_match(/no placement :x; there are redis_sharding/, refused(rule: :x))
     assert_match(/no hash :x; there are crc32a/, refused(hash: :x))

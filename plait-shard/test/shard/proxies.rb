@@ -181,9 +181,21 @@ module ShardProxies
       now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       now - told >= 1 && (told = now) && tell_again(alive, random)
     end
-  rescue Minitest::Assertion => e
-    told = @proxies.flat_map { |proxy| proxy.log.lines.last(8) }
-    raise e.class, [e.message, *target, *nodes.map { |server| record(server) }, *told].join("\n")
+  rescue Minitest::Assertion, Support::RedisConversation::Silent => e
+    raise e.class, [e.message, *target, *nodes.map { |server| record(server) }, *reports].join("\n")
+  end
+
+  # @return [Array<String>]
+  def reports = @proxies.map { |proxy| report(proxy) }
+
+  # @return [String] the state of its process, and what it has said last
+  def report(proxy) = "port #{proxy.port}, process #{proxy.pid} (#{state_of(proxy)}):\n#{proxy.log.lines.last(8).join}"
+
+  # @return [String, nil] a letter of proc(5): "T" for a stopped process; nil: there is none
+  def state_of(proxy)
+    File.read("/proc/#{proxy.pid}/stat")[/\) (.)/, 1]
+  rescue SystemCallError
+    nil
   end
 
   # @return [false]
@@ -222,11 +234,13 @@ module ShardProxies
 
   # A proxy that was told once more may let its clients go meanwhile.
   def values_of(proxy, keys)
-    wait_until do
+    wait_until(what: -> { reports.join("\n") }) do
       replies = converse(proxy.port) { |redis| redis.pipeline(keys.map { |key| ["GET", key] }) }
       replies.map { |reply| reply[/\A\$\d+\r\n(\d+)/, 1].to_i } if replies.all? { |reply| reply&.start_with?("$") }
     rescue SystemCallError, Plait::TruncatedError
       false
+    rescue Support::RedisConversation::Silent => e
+      raise e.class, [e.message, *reports].join("\n")
     end
   end
 end

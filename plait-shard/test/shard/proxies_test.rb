@@ -11,15 +11,19 @@ class ShardProxiesTest < Minitest::Test
 
   ROUNDS = Integer(ENV.fetch("PLAIT_FENCE_ROUNDS", "3"))
   SEED = Integer(ENV.fetch("PLAIT_FENCE_SEED") { rand(1 << 16) })
-  # A proxy ends itself, or sleeps, behind so many nodes that were told of a step.
+  # A proxy ends itself, or sleeps, behind so many nodes that were told of a step: once, as nothing wakes it a second time.
   STEPS = [["moving", 4], ["closed", 1], ["closed", 4], ["moved", 1]].freeze
   HURT = <<~RUBY
     require "plait/shard/reshard_lock"
+    hurt = false
     Plait::Shard.const_get(:ReshardLock).prepend(Module.new do
-      def put(connection, name, record)
-        super.tap do
-          @told = @told.to_i + 1 if record.state == "%<state>s"
-          Process.kill(:%<signal>s, Process.pid) && sleep(1) if @told == %<count>d && record.state == "%<state>s"
+      define_method(:put) do |connection, name, record|
+        super(connection, name, record).tap do
+          next if hurt || record.state != "%<state>s" || (@told = @told.to_i + 1) < %<count>d
+
+          hurt = true
+          Process.kill(:%<signal>s, Process.pid)
+          sleep(1)
         end
       end
     end)
@@ -84,9 +88,17 @@ class ShardProxiesTest < Minitest::Test
     settle(addresses, Random.new(2), except: [leader])
     signal == "KILL" ? leader.restart(:KILL) : leader.signal(:CONT)
     settle(addresses, Random.new(3))
+    move_again(leader) if signal == "STOP"
   end
 
-  def halted?(proxy)
-    File.read("/proc/#{proxy.pid}/stat")[/\) (.)/, 1].match?(/[TZ]/)
+  # It can do now what it was hurt at.
+  def move_again(leader)
+    before = changes(leader)
+    leader.signal(:HUP)
+    wait_until(what: -> { report(leader) }) { changes(leader) > before }
   end
+
+  def changes(proxy) = proxy.log.scan(/^(?:not )?reloaded\b/).size
+
+  def halted?(proxy) = /[TZ]/.match?(state_of(proxy))
 end

@@ -13,7 +13,7 @@ class ProgressTest < Minitest::Test
   Cell = Struct.new(:label)
   Workload = Struct.new(:name)
 
-  QUICK = %w[lab waiting --scale 0.002 --rounds 2 --on sequence,threads --no-html].freeze
+  QUICK = %w[lab waiting --scale 0.03 --rounds 2 --on sequence,threads --no-html].freeze
 
   def test_a_bar_on_a_terminal
     result = plait_on_terminal(*QUICK)

@@ -17,7 +17,7 @@ class AdviseInterruptedTest < Minitest::Test
         Process.kill(:INT, process.pid)
         text = out.read
         assert_match(/^(no answer: interrupted before all mechanisms were tried|How sure: .*interrupted\.)$/, text, err.read)
-        assert_match(/an item takes 1/, text)
+        assert_match(/an item takes \d/, text)
         assert_equal(130, process.value.exitstatus)
       end
     end

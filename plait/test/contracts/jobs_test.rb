@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/ractors"
 require_relative "job_contract"
 
 module Contracts
@@ -24,6 +25,7 @@ module Contracts
       include JobContract
 
       define_method(:on) { name }
+      define_method(:setup) { Support::Ractors.needed } if name == :ractors
 
       def jobs = Jobs
     end)

@@ -79,14 +79,16 @@ module Plait
         Fence.ask(@answering, @settings.call) { |connection| connection.call("EVAL", FORGET, "1", Fence::PROXIES, @id) }
       end
 
-      # Neither restores records nor follows while the block runs.
+      # Neither restores records nor follows while the block runs, which waits for what is under way.
       # @return [Object] the block's value
       # @raise [UsageError] another block runs
       def quietly
-        raise UsageError, "this proxy is moving keys already" if @quiet
+        @lock.synchronize do
+          raise UsageError, "this proxy is moving keys already" if @quiet
 
-        begin
           @quiet = true
+        end
+        begin
           yield
         ensure
           @quiet = false
@@ -119,7 +121,9 @@ module Plait
         file = read_file
         records = Fence.ask(settings.topology.masters, settings) { |connection, name| renew(connection, name, settings, file) }
         @answering = settings.topology.masters.select { |node| records.key?(node.to_s) }
-        look(settings, file, records) unless @quiet
+        @lock.synchronize { look(settings, file, records) unless @quiet }
+      rescue StandardError
+        nil # the next beat tries again; without beats, other proxies would take this one for dead
       end
 
       def read_file

@@ -78,21 +78,15 @@ module Plait
         end
       end
 
-      # No client is served while the block runs; new connections wait. If it raises, all is as before.
+      # No client is served while the block runs; new connections wait. If it raises, all is as before. Another change waits.
       # @param settings [Settings] of the next one
       # @param within [Numeric] seconds for clients of earlier planes
-      def switch(settings, within)
+      def switch(settings, within, &block)
         check(settings)
-        # A check that must not fail later, when no client is served.
-        with_listeners { |sockets| Door.refuse_itself(settings.addresses, sockets.map(&:fileno)) }
-        with_listeners do |sockets|
-          @launch.close
-          @retired.stop
-          retire_present(within)
-          yield
-          @settings = settings
-        ensure
-          launch(@plane = NativeShard::Plane.new, @settings, sockets)
+        @changing.synchronize do
+          # A check that must not fail later, when no client is served.
+          with_listeners { |sockets| Door.refuse_itself(settings.addresses, sockets.map(&:fileno)) }
+          with_listeners { |sockets| exchange(settings, sockets, within, &block) }
         end
       end
 
@@ -127,6 +121,16 @@ module Plait
         @totals.close(@plane)
       ensure
         @plane.stop
+      end
+
+      def exchange(settings, sockets, within)
+        @launch.close
+        @retired.stop
+        retire_present(within)
+        yield
+        @settings = settings
+      ensure
+        launch(@plane = NativeShard::Plane.new, @settings, sockets)
       end
 
       def retire_present(within) = Retirement.finish(@plane, within) { @totals.close(@plane) }

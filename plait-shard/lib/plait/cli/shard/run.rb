@@ -44,9 +44,9 @@ module Plait
 
         def serve(**options)
           Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
-            greet(proxy)
-            proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
             Signals.open do |signals|
+              greet(proxy)
+              proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
               Succession.serving
               watching_nodes(proxy) { watch(proxy, signals) } == :USR2 ? leave(proxy) : end_well(proxy)
             end
@@ -93,8 +93,9 @@ module Plait
         # @return [Symbol] the signal
         def watch(proxy, signals)
           before = proxy.figures
-          until (signal = signals.wait(PERIOD)) == :TERM
-            signal = change(proxy, signals) while signal == :HUP
+          loop do
+            signal = signals.wait(PERIOD)
+            signal = change(proxy, signals) if signal == :HUP
             return signal if signal == :TERM || (signal == :USR2 && hand_over(proxy))
 
             tell_of_places(proxy)
@@ -102,7 +103,6 @@ module Plait
             @terminal.note(line(now, before)) if now != before
             before = now
           end
-          signal
         end
 
         # Nodes refuse a proxy with another placement.
@@ -140,12 +140,11 @@ module Plait
         end
 
         # Reads the file again. SIGTERM breaks it off.
-        # @return [Symbol, nil] a signal that came meanwhile
+        # @return [Symbol, nil] SIGTERM, if it came
         def change(proxy, signals)
           changing = Thread.new { reload(proxy) }
-          signal = nil
-          signal = signals.wait(0.05) || signal until changing.join(0) || signal == :TERM
-          signal
+          term = signals.wait_for_term(0.05) until changing.join(0) || term
+          term
         ensure
           changing&.kill&.join
         end
@@ -212,19 +211,35 @@ module Plait
         end
 
         def initialize
+          @later = []
           @reader, @writer = IO.pipe
           @before = NAMES.to_h { |letter, name| [name, trap(name) { @writer.write_nonblock(letter, exception: false) }] }
         end
 
         # @param seconds [Numeric]
         # @return [Symbol, nil] nil: none has come
-        def wait(seconds)
-          NAMES[@reader.read_nonblock(1)] if @reader.wait_readable(seconds)
+        def wait(seconds) = @later.shift || read(seconds)
+
+        # Keeps other signals for {#wait}, each once.
+        # @param seconds [Numeric]
+        # @return [Symbol, nil] nil: SIGTERM has not come
+        def wait_for_term(seconds)
+          name = read(seconds)
+          return name if name == :TERM
+
+          @later |= [name].compact
+          nil
         end
 
         def close
           @before.each { |name, handler| trap(name, handler) }
           [@reader, @writer].each(&:close)
+        end
+
+        private
+
+        def read(seconds)
+          NAMES[@reader.read_nonblock(1)] if @reader.wait_readable(seconds)
         end
       end
       private_constant :Signals

@@ -4,6 +4,7 @@ require "socket"
 require_relative "../patches"
 require_relative "wait"
 require_relative "../../values/errors"
+require_relative "../../values/uninterruptible"
 
 module Plait
   class Scheduler
@@ -34,13 +35,9 @@ module Plait
         leave(wait) if wait
       end
 
-      # Safe from any thread.
-      def unblock(blocker, fiber)
-        return unblocked(blocker, fiber) if Thread.current.equal?(thread)
-        return thread.wakeup if fiber.equal?(@loop) # Ruby 4.0, of a close outside of the fibers: no hook has been asked
-
-        enter(Unblock.new(blocker, fiber))
-      end
+      # Safe from any thread. Ruby 3.3.8 calls it in a thread whose IO was closed, before it raises there: the branch of an `if`
+      # would raise, and the close wait for ever (not in 3.3.11).
+      def unblock(blocker, fiber) = Uninterruptible.run { unblock_now(blocker, fiber) }
 
       # @api private
       def unblocked(blocker, fiber)
@@ -124,6 +121,13 @@ module Plait
       end
 
       private
+
+      def unblock_now(blocker, fiber)
+        return unblocked(blocker, fiber) if Thread.current.equal?(thread)
+        return thread.wakeup if fiber.equal?(@loop) # Ruby 4.0, of a close outside of the fibers: no hook has been asked
+
+        enter(Unblock.new(blocker, fiber))
+      end
 
       # The hook `fiber_interrupt` of Ruby 4.0 is not here: with it Ruby lists at an IO the fibers that wait for it, and
       # IO#close waits until they have left. So a close outside of the fibers hangs. One that is cancelled leaves the IO half
