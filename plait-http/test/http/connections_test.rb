@@ -339,7 +339,7 @@ class HTTPConnectionsTest < Minitest::Test
   end
 
   class Interrupted < StandardError; end
-  # A call with a header has a lease that is written in Ruby.
+  # A call with a header has a way through Ruby.
   IN_RUBY = { "X-Way" => "Ruby" }.freeze
   private_constant :Interrupted, :IN_RUBY
 

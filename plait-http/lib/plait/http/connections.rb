@@ -137,7 +137,7 @@ module Plait
         Entry = Struct.new(:wire, :since)
 
         if Native.available?
-          include NativeLease
+          include NativeCheckout
         else
           # A plain GET, the short way from an idle connection to the response. {Connections#with} can do all that this one can't.
           # @param direct [Direct] gets an error by `recover`, and by `judge` a response that may not be for the caller

@@ -14,7 +14,7 @@
 #include "rb_wire_exchange.h"
 #include "rb_wire_head.h"
 #include "rb_wire_launch.h"
-#include "rb_wire_lease.h"
+#include "rb_wire_checkout.h"
 #include "rb_wire_methods.h"
 #include "rb_wire_move.h"
 #include "rb_wire_receive.h"
@@ -338,7 +338,7 @@ static void wire_define(VALUE http) {
     rb_define_private_method(wire, "timeouts", wire_timeouts, 0);
     plait_define_wire_launch(wire);
     plait_define_wire_batch(http);
-    plait_define_wire_lease(http);
+    plait_define_wire_checkout(http);
 }
 
 /* Methods that are defined while no extension is loaded count as safe for ractors; these are for the main one. */

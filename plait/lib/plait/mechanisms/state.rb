@@ -78,7 +78,9 @@ module Plait
 
         private
 
-        def bare? = Own.current.nil? && !left?(nil) unless Native.available?
+        unless Native.available?
+          def bare? = Own.current.nil? && !left?(nil)
+        end
 
         # Ruby keeps the names of variables that are nil.
         def no_variables?(thread) = thread.thread_variables.all? { |name| thread.thread_variable_get(name).nil? }

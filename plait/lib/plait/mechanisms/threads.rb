@@ -4,7 +4,6 @@ require_relative "../values/errors"
 require_relative "attempt"
 require_relative "mechanism"
 require_relative "scope/threaded"
-require_relative "series"
 require_relative "worker_thread"
 
 module Plait
@@ -67,7 +66,7 @@ module Plait
           @queue << [attempt, index, item, made]
         end
 
-        # Elsewhere than in CRuby two workers might claim the same item; and an item may be tried again on another thread.
+        # Elsewhere than in CRuby two workers might take the same item; and an item may be tried again on another thread.
         def run_all(items, values)
           return false if RUBY_ENGINE != "ruby" || !@attempt.is_a?(Attempt) || @attempt.policy.retries.count.positive?
 

@@ -2,8 +2,8 @@
 
 require_relative "../values/errors"
 require_relative "../values/outcome"
+require_relative "attempt"
 require_relative "interruption"
-require_relative "series"
 require_relative "state"
 
 module Plait
@@ -102,7 +102,7 @@ module Plait
     rescue Mechanisms::Interruption
       over = true
     ensure
-      finished << (WorkerThread.death(*series.claimed(index), number, 1) unless over)
+      finished << (WorkerThread.death(*series.taken(index), number, 1) unless over)
     end
 
     def record_death(...) = @fatal_outcome = WorkerThread.death(...)

@@ -2,10 +2,10 @@
 
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
+require_relative "../attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../scheduler"
-require_relative "../series"
 require_relative "pool"
 
 module Plait
@@ -41,15 +41,15 @@ module Plait
 
           series = Series.new(@attempt, items, values)
           [@limit, items.size].min.times do |slot|
-            lane = Lane.new(self, series, slot, @loop)
-            @runs[lane] = true
-            start(lane)
+            relay = Relay.new(self, series, slot, @loop)
+            @runs[relay] = true
+            start(relay)
           end
           @loop.run_until { @runs.empty? || !@finished.empty? }
           @finished.shift
         end
 
-        # Called by a lane.
+        # Called by a relay.
         # @param outcome [Outcome] a failed one
         def fail(outcome)
           @finished << outcome

@@ -119,7 +119,7 @@ module Plait
       end
 
       # A place of a pool, where items of a series run one after another.
-      class Lane < Run
+      class Relay < Run
         # @param series [Series]
         # @param loop [Scheduler]
         def initialize(pool, series, slot, loop)
@@ -198,7 +198,7 @@ module Plait
         end
       end
 
-      private_constant :Pool, :Run, :Lane, :Guest
+      private_constant :Pool, :Run, :Relay, :Guest
     end
   end
 end

@@ -1,9 +1,0 @@
-/* A plain GET on an idle connection of the cache. */
-#ifndef PLAIT_RB_WIRE_LEASE_H
-#define PLAIT_RB_WIRE_LEASE_H
-
-#include "rb_wire.h"
-
-void plait_define_wire_lease(VALUE http);
-
-#endif
