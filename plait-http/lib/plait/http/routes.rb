@@ -154,6 +154,9 @@ module Plait
       AUTHORITY_AT = 8
       private_constant :PREFIX, :AUTHORITY_AT
 
+      # @return [Route, nil] the plain one that was asked for last
+      attr_reader :last
+
       def initialize(options, heads)
         @options = options
         @heads = heads

@@ -4,6 +4,7 @@
  *
  *     rb_wire_methods.c   the class: what Ruby calls
  *     rb_wire_exchange.c  its memory, its end, and the guard around each exchange
+ *     rb_wire_checkout.c  a plain GET on an idle connection of the client's cache
  *     rb_wire_head.c      heads of ordinary requests
  *     rb_wire_send.c      requests
  *     rb_wire_receive.c   answers: bytes and heads

@@ -132,9 +132,9 @@ void plait_wire_init_exchange(struct exchange *exchange, VALUE self) {
                                   .timeouts = Qnil, .deadline = Qnil, .failure = Qnil, .drained = true};
 }
 
-void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state) {
-    struct wire *wire = plait_wire_of(self);
-    plait_wire_init_exchange(exchange, self);
+void plait_wire_enter(struct exchange *exchange, enum wire_state state) {
+    struct wire *wire = exchange->wire;
+    VALUE self = exchange->self;
     if (wire->state != state || wire->busy) {
         const char *what = wire_exchange_misuse_in(wire);
         if (what) plait_wire_misuse(self, what);
