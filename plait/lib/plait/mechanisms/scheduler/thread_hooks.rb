@@ -36,7 +36,7 @@ module Plait
       end
 
       # Safe from any thread. Ruby 3.3.8 calls it in a thread whose IO was closed, before it raises there: the branch of an `if`
-      # would raise, and the close wait for ever (not in 3.3.11).
+      # would raise, and the close wait without an end (not in 3.3.11).
       def unblock(blocker, fiber) = Uninterruptible.run { unblock_now(blocker, fiber) }
 
       # @api private
