@@ -57,6 +57,7 @@ class ArchitectureTest < Minitest::Test
 
   # They join Plait to a gem that the application brings.
   JOINTS = %w[
+    plait-http/lib/plait/http/active_support_hook.rb plait-http/lib/plait/http/open_telemetry_hook.rb
     plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb plait-
     db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-
     db/lib/plait/db/sqlite plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo plait-

@@ -8,6 +8,7 @@ Plait.autoload(:HTTP, __FILE__) if Plait.autoload?(:HTTP)
 require_relative "http/client"
 require_relative "http/options"
 require_relative "http/response"
+require_relative "http/verbs"
 
 module Plait
   # HTTP: plain calls on any mechanism, connections kept, many requests at once.
@@ -90,6 +91,16 @@ module Plait
       # @raise (see Client#request)
       def request(method, url, options = nil, &block)
         with_client(keywords(options), OF_CLIENTS) { |client, about| client.request(method, url, about, &block) }
+      end
+
+      # A response whose body is read later. See {Client#stream}.
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] (see #get)
+      # @return [Response]
+      # @raise (see Client#request)
+      def stream(method, url, options = nil)
+        with_client(keywords(options), OF_CLIENTS) { |client, about| client.stream(method, url, about) }
       end
 
       # Sends many requests at once. See {Client#fan_out}; options of the client, see {Client#initialize}, give it a client of

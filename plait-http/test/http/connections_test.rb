@@ -339,7 +339,9 @@ class HTTPConnectionsTest < Minitest::Test
   end
 
   class Interrupted < StandardError; end
-  private_constant :Interrupted
+  # A call with a header has a way through Ruby.
+  IN_RUBY = { "X-Way" => "Ruby" }.freeze
+  private_constant :Interrupted, :IN_RUBY
 
   # Where a method in C returns, too, Ruby looks for interrupts.
   def test_interrupted_between_the_caches_hands_and_ours
@@ -350,7 +352,7 @@ class HTTPConnectionsTest < Minitest::Test
           singleton_class.send(:remove_method, step)
           super(*arguments).tap { Thread.current.raise(Interrupted) }
         end
-        assert_raises(Interrupted) { client.get(origin.url("/x")) }
+        assert_raises(Interrupted) { client.get(origin.url("/x"), headers: IN_RUBY) }
         assert_idle(client)
         assert_equal("GET /x ", client.get(origin.url("/x")).body)
       end
@@ -415,7 +417,7 @@ class HTTPConnectionsTest < Minitest::Test
         end
         Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
-      hold(clock) { client.get(origin.url("/x?main")) }
+      hold(clock) { client.get(origin.url("/x?main"), headers: IN_RUBY) }
       assert_equal("GET /x?late ", waiter.value)
       assert_equal(1, origin.connections)
     end
@@ -514,6 +516,40 @@ class HTTPConnectionsTest < Minitest::Test
       assert_empty(threads.flat_map(&:value).grep(String))
       assert_idle(client)
       assert_operator(client.statistics[:idle], :<=, 3)
+    end
+  end
+
+  # From the cache to the pool: the server closes one connection of three, and fibers, threads and the pool want the others.
+  %i[threads fibers].each do |mechanism|
+    define_method(:"test_interrupted_at_any_point_#{mechanism}_lose_no_cached_one") do
+      asked = 0
+      now_and_then = lambda do |io, request|
+        io.write(answer(request.query, fields: (asked += 1) % 3 == 0 ? ["Connection: close"] : []))
+      end
+      with_hot_route("/now" => now_and_then, pool: { per_key: 3, wait: 30 }) do |client, origin|
+        numbers = (1..50).to_a
+        60.times do
+          Timeout.timeout(rand * 0.02, Interrupted) do
+            bodies = Plait.map(numbers, on: mechanism, limit: 6) { |number| client.get(origin.url("/now?#{number}")).body }
+            assert_equal(numbers.map(&:to_s), bodies)
+          end
+        rescue Interrupted
+          nil
+        end
+        assert_idle(client)
+        assert_operator(client.statistics[:idle], :<=, 3)
+      end
+    end
+  end
+
+  # The child of a fork in the middle of other calls has none of their connections, and they lose none.
+  def test_a_fork_in_the_middle_of_calls_takes_no_cached_one_along
+    with_hot_route(pool: { per_key: 3, wait: 30 }) do |client, origin|
+      calls = Thread.new { Plait.map((1..3_000).to_a, on: :threads, limit: 6) { |number| ask(client, origin, number) } }
+      children = Array.new(3) { fork { exit!(client.get(origin.url("/x?child")).body == "GET /x?child " ? 0 : 1) } }
+      assert_equal([0] * 3, children.map { |pid| Process.wait2(pid).last.exitstatus })
+      assert_equal([nil], calls.value.uniq)
+      assert_idle(client)
     end
   end
 

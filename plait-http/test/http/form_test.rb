@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "rack"
 require "stringio"
 require "plait/http"
 require "plait/http/request"
@@ -14,7 +15,10 @@ class HTTPFormTest < Minitest::Test
     "fields" => [{ a: 1, "b" => :two }, "a=1&b=two"],
     "nothing" => [{}, ""],
     "pairs, and a name twice" => [[["a", 1], ["a", 2]], "a=1&a=2"],
-    "an Array as the field for each element" => [{ a: [1, nil, "x"], b: [] }, "a=1&a&a=x"],
+    "of pairs an Array as the field for each element" => [[[:a, [1, nil, "x"]], [:b, []]], "a=1&a&a=x"],
+    "of a Hash an Array as Rack reads it" => [{ a: [1, nil, "x"], b: [] }, "a%5B%5D=1&a%5B%5D&a%5B%5D=x"],
+    "a name with its brackets" => [{ "a[]" => [1, 2] }, "a%5B%5D=1&a%5B%5D=2"],
+    "a Hash in a Hash" => [{ a: { b: 1, "c" => { d: nil } }, e: {} }, "a%5Bb%5D=1&a%5Bc%5D%5Bd%5D"],
     "nil as a name alone" => [{ a: nil, b: "" }, "a&b="],
     "what would end a field" => [{ "a&b=c" => "1&2=3;4" }, "a%26b%3Dc=1%262%3D3%3B4"],
     "spaces, and what is left as it is" => [{ a: "b c+d*-._~e" }, "a=b+c%2Bd*-._%7Ee"],
@@ -31,11 +35,17 @@ class HTTPFormTest < Minitest::Test
   end
 
   def test_nested_fields_and_files_are_refused_with_advice
-    error = assert_raises(Plait::UsageError) { Form.encode(user: { name: "x" }) }
+    error = assert_raises(Plait::UsageError) { Form.encode([[:user, { name: "x" }]]) }
     assert_match(/field :user is a Hash.*"user\[key\]"/, error.message)
     error = assert_raises(Plait::UsageError) { Form.encode(a: StringIO.new("x")) }
     assert_match(/field :a is a file: a form with files is multipart:/, error.message)
     assert_raises(Plait::UsageError) { Form.encode(a: [["nested"]]) }
+  end
+
+  def test_rack_reads_a_nested_hash
+    fields = { "a" => { "b" => "1", "c" => { "d" => "e&=[]" } }, "list" => %w[1 2],
+               "users" => [{ "id" => "1", "tags" => %w[x y] }, { "id" => "2" }] }
+    assert_equal(fields, Rack::Utils.parse_nested_query(Form.encode(fields)))
   end
 
   def test_what_are_no_fields

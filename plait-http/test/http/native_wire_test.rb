@@ -14,7 +14,7 @@ if Plait.const_get(:Native).available?
       url = "http://origin/#{"a" * 5000}"
       timeouts = Object.new
       timeouts.define_singleton_method(:first_byte) { url.replace("x") && nil }
-      %i[read total].each { |name| timeouts.define_singleton_method(name) { nil } }
+      %i[read write total].each { |name| timeouts.define_singleton_method(name) { nil } }
       with_pair do |wire, peer|
         assert_raises(ArgumentError) { wire.get(url, "http://origin".size, BLOCK, timeouts, nil) }
         assert_equal(:wait_readable, peer.socket.read_nonblock(1, exception: false))

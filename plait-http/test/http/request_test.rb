@@ -42,7 +42,7 @@ class HTTPRequestTest < Minitest::Test
   def test_bodies
     {
       { json: { a: [1, nil] } } => ['{"a":[1,null]}', "application/json"], { json: [] } => ["[]", "application/json"],
-      { form: { a: "b c", d: ["e", 1] } } => ["a=b+c&d=e&d=1", "application/x-www-form-urlencoded"],
+      { form: { a: "b c", d: ["e", 1] } } => ["a=b+c&d%5B%5D=e&d%5B%5D=1", "application/x-www-form-urlencoded"],
       { body: "raw" } => ["raw", nil]
     }.each do |content, (body, type)|
       request = Request.new(:post, "http://h", **content)

@@ -28,6 +28,26 @@ class HTTPRetriesTest < Minitest::Test
 
   def unavailable(*fields) = ->(io, _request) { io.write(answer("later", status: "503 Service Unavailable", fields: fields)) }
 
+  def test_a_post_is_sent_again_where_the_caller_says_so
+    [unavailable, hang_up].each do |failure|
+      with_origin("/x" => failing(2, &failure), retries: quick(2, methods: [:post])) do |client, origin|
+        assert_equal("fine at last", client.post(origin.url("/x"), json: { id: 1 }).body)
+        assert_equal(['{"id":1}'] * 3, origin.requests.map(&:body))
+        assert_idle(client)
+      end
+    end
+    with_origin("/x" => failing(1, &unavailable), retries: quick(2, methods: %w[post])) do |client, origin|
+      assert_equal(503, client.patch(origin.url("/x"), body: "1").status, "another method")
+    end
+    with_origin("/x" => failing(1, &unavailable), retries: quick(2)) do |client, origin|
+      assert_equal(503, client.post(origin.url("/x"), body: "1").status)
+      again = { retries: quick(1, methods: ["POST"]) }
+      origin.routes["/x"] = failing(1, &unavailable)
+      assert_equal(200, client.post(origin.url("/x"), body: "1", **again).status, "for one call")
+    end
+    assert_raises(Plait::UsageError) { Retries.new(methods: :post) }
+  end
+
   # ---- stale connections ----
 
   def test_a_connection_that_the_server_closed_is_replaced

@@ -54,11 +54,12 @@ class ScriptedOrigin
   # @param routes [Hash{String => #call}] path => given (io, request); false from it closes the connection. Other paths are
   #   answered with the request itself.
   # @param tls [OpenSSL::SSL::SSLContext, nil]
-  def initialize(routes = {}, host: "127.0.0.1", tls: nil)
+  # @param path [String, nil] of a UNIX socket
+  def initialize(routes = {}, host: "127.0.0.1", tls: nil, path: nil)
     @routes = routes
     @tls = tls
-    @server = TCPServer.new(host, 0)
-    @port = @server.addr[1]
+    @server = path ? UNIXServer.new(path) : TCPServer.new(host, 0)
+    @port = path ? 80 : @server.addr[1]
     @lock = Mutex.new
     @accepted = []
     @threads = []
@@ -95,7 +96,7 @@ class ScriptedOrigin
   def accept
     loop do
       io = @server.accept
-      io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+      io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) unless io.is_a?(UNIXSocket)
       @lock.synchronize do
         @accepted << io
         number = @accepted.size

@@ -28,6 +28,16 @@ class HTTPTimeoutsTest < Minitest::Test
     assert_equal(base.to_h.merge(read: 7.0, total: nil), Timeouts.from({ read: 7, total: nil }, base).to_h)
   end
 
+  def test_for_writing_there_is_the_one_for_reading_or_its_own
+    assert_equal([7.0, 7.0], Timeouts.new(read: 7).then { |timeouts| [timeouts.write, timeouts.read] })
+    own = Timeouts.from({ read: 1 }, Timeouts.new(read: 7, write: 3))
+    assert_equal([3.0, 1.0], [own.write, own.read])
+    assert_nil(Timeouts.new(write: nil).write)
+    assert_equal(["timeout: {read: 7.0}", "timeout: {write: 3.0}"],
+                 [{ read: 7 }, { write: 3 }].map { |seconds| Timeouts.new(**seconds).option(:write) })
+    refute_equal(Timeouts.new, Timeouts.new(write: 3))
+  end
+
   def test_what_can_not_be
     [0, -1, "1", Float::NAN, Float::INFINITY, 1i, true, false].each do |value|
       assert_match(/timeout: read/, assert_raises(Plait::UsageError, value.inspect) { Timeouts.new(read: value) }.message)

@@ -16,6 +16,7 @@ require_relative "wire_cases/requests"
 require_relative "wire_cases/reuse"
 require_relative "wire_cases/streams"
 require_relative "wire_cases/tls"
+require_relative "wire_cases/write_time"
 
 # What each wire must do, the native one and its twin. Included by a test class of its own, which says which one:
 #
@@ -37,6 +38,7 @@ module WireCases
   include Reuse
   include Streams
   include TLS
+  include WriteTime
 
   Timeouts = Plait::HTTP::Timeouts
   # Generous: only what tests timeouts has its own.

@@ -18,8 +18,8 @@ module Support
     NETWORK = %w[socket openssl net/http uri io/console ipaddr].freeze
     # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
     VERBS = {
-      "http" => %w[faraday net/http webmock brotli http/2], "server" => %w[http/2 rack tmpdir], "rpc" => %w[msgpack tempfile],
-      "shard" => %w[yaml],
+      "http" => %w[active_support active_support/notifications faraday net/http opentelemetry webmock brotli http/2],
+      "server" => %w[http/2 rack tmpdir], "rpc" => %w[msgpack tempfile], "shard" => %w[yaml],
       "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded
                  mongoid]
     }.freeze

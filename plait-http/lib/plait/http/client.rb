@@ -1,54 +1,23 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
 require_relative "connections"
 require_relative "direct"
 require_relative "exchange"
+require_relative "exchange/open_exchange"
 require_relative "fan_out"
+require_relative "headers"
+require_relative "hooks"
 require_relative "options"
 require_relative "redirects"
 require_relative "request"
 require_relative "retries"
 require_relative "routes"
 require_relative "timeouts"
+require_relative "url"
+require_relative "verbs"
 
 module Plait
   module HTTP
-    # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for {HTTP} itself and each {Client}. Each has its own GET.
-    module Verbs
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] as of `request`; a Hash or keywords
-      # @return [Response]; with a block: the block's value
-      # @raise (see Client#request)
-      def head(url, options = nil, &block) = request(:head, url, options, &block)
-
-      # (see #head)
-      def post(url, options = nil, &block) = request(:post, url, options, &block)
-
-      # (see #head)
-      def put(url, options = nil, &block) = request(:put, url, options, &block)
-
-      # (see #head)
-      def patch(url, options = nil, &block) = request(:patch, url, options, &block)
-
-      # (see #head)
-      def delete(url, options = nil, &block) = request(:delete, url, options, &block)
-
-      # (see #head)
-      def options(url, options = nil, &block) = request(:options, url, options, &block)
-
-      private
-
-      # @return [Hash, nil]
-      # @raise [UsageError]
-      def keywords(options)
-        return options if options.nil? || options.is_a?(Hash)
-
-        raise UsageError, "options are a Hash or keywords, not #{options.class}; a body goes by body:, json:, form: or multipart:"
-      end
-    end
-    private_constant :Verbs
-
     # Sends requests and keeps the connections: one client for any number of threads and fibers, and for the children of a
     # fork, which start with none of the connections.
     #
@@ -63,7 +32,7 @@ module Plait
       include Verbs
 
       # Options of the connections; clients that differ in one of them share none.
-      OF_CONNECTIONS = %i[proxy tls limits max_body strict http2 pool connector public_only].freeze
+      OF_CONNECTIONS = %i[proxy tls limits max_body strict http2 pool connector public_only unix].freeze
       private_constant :OF_CONNECTIONS
 
       # @return [Options]
@@ -77,7 +46,7 @@ module Plait
       # @option options [String, URI, URL, nil] :base relative URLs are resolved against it
       # @option options [Hash, Headers, nil] :headers sent with every request
       # @option options [Numeric, Hash, Timeouts, nil] :timeout seconds: of all, or {connect: 10, first_byte: 60, read: 60,
-      #   total: nil}; each may be nil
+      #   write: as read, total: nil}; each may be nil
       # @option options [Integer, Hash, Retries] :retries attempts after the first one (0), see {Retries#initialize}
       # @option options [Integer, Boolean, Hash, Redirects] :redirects hops that are followed (10), see {Redirects#initialize}
       # @option options [String, false, nil] :proxy "http://user:password@host:port", "socks5://…"; nil: the
@@ -87,6 +56,10 @@ module Plait
       # @option options [Boolean] :compression ask for compressed bodies, and give them out decoded (true)
       # @option options [Array, Hash, String, #call, nil] :auth see {Auth.header}; for the origin of :base, without one for
       #   every origin that is asked directly
+      # @option options [#call, nil] :refresh is given a response with status 401 to the client's credentials, and returns new
+      #   ones as of :auth: the call is repeated once, and later calls use them; nil: the response is the caller's
+      # @option options [true, String, nil] :netrc users and passwords for hosts without others: true: of the file that NETRC
+      #   names or ~/.netrc; else its path
       # @option options [Integer, nil] :max_body bytes of a body, decoded too (1 GiB)
       # @option options [Hash, Protocols::HTTP1::Limits] :limits of a server's answer, see {Protocols::HTTP1::Limits}: head,
       #   headers, trailer …; {body: nil}: a body may have any length
@@ -98,6 +71,11 @@ module Plait
       #   free one (60)
       # @option options [Boolean] :public_only refuse addresses of this machine, of private networks and of links (false), after
       #   their names are resolved, behind redirects too: for URLs that strangers have written
+      # @option options [String, nil] :unix the path of a UNIX socket: all requests go to it, whatever host their URLs name
+      # @option options [Boolean] :repair_urls take URLs as people write them (false), see {URL.repair}
+      # @option options [Hash, Object, Array, nil] :hooks {before: …, after: …, error: …}, an object with these methods, or
+      #   several such hooks: each is given the {Call}, see {Hooks}
+      # @option options [Logger, nil] :logger gets a line for each call, without passwords and tokens
       # @option options [Hash] :connector see {Io::Connector#initialize}: resolver, keepalive, local_address …
       # @raise [UsageError]
       # @raise [UnsupportedError] in a ractor
@@ -138,7 +116,24 @@ module Plait
       # @raise [RedirectError]
       def request(method, url, options = nil, &block)
         options = keywords(options)
+        return observe(method, url, options, &block) if @observes
+
         (@direct.call(method, url, options) unless block) || long_way(method, url, options || {}, &block)
+      end
+
+      # A response whose body is not read yet, without a block around it: {ResponseMethods#each_piece} or
+      # {ResponseMethods#each_line} reads it, once. Its end, an early end of reading, and {ResponseMethods#close} give the
+      # connection back. One that is forgotten keeps its connection until the garbage collector finds it.
+      # @param method [Symbol, String]
+      # @param url [String, URI, URL]
+      # @param options [Hash, nil] see {#request}; a Hash or keywords
+      # @return [Response]
+      # @raise (see #request)
+      def stream(method, url, options = nil)
+        options = keywords(options) || {}
+        return open_exchange(method, url, options) unless @observes
+
+        watch(method, url, options) { |target, given, call| answered(call, open_exchange(method, target, given)) }
       end
 
       # @param request [Request, String, URI, Hash]
@@ -146,10 +141,21 @@ module Plait
       # @api private
       def perform(request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil, &block)
         request = Request.from(request, base: @settings.base)
-        exchange = Exchange.new(self, request, timeouts: timeouts, deadline: deadline,
-                                               redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
-                                               retries: retries.nil? ? @settings.retries : Retries.from(retries))
+        exchange = exchange_of(Exchange, request, timeouts: timeouts, deadline: deadline, redirects: redirects, retries: retries)
         block ? exchange.stream(&block) : exchange.call
+      end
+
+      # A request of a fan-out, where a client has hooks or repairs URLs.
+      # @param request [Request, String, URI, Hash]
+      # @return [Response]
+      # @api private
+      def perform_one(request, **limits)
+        request = Request.from(@settings.repair_urls ? repaired(request) : request, base: @settings.base)
+        return perform(request, **limits) unless @hooks
+
+        @hooks.around(Call.new(request.method, request.url)) do |call|
+          call.answer(perform(request.with_headers(call.headers), **limits))
+        end
       end
 
       # Closes the connections: idle ones now, busy ones when their exchange is over. A client that
@@ -165,7 +171,7 @@ module Plait
       # @return [Client] that shares the connections of this one, unless an option is about these: proxy, tls, pool …
       # @raise [UsageError]
       def with(**options)
-        given = { **@given, cookies: @settings.cookies, **options }
+        given = { **@given, cookies: @settings.cookies, auth: @settings.auth, **options }
         given[:headers] = @settings.headers.merge(options[:headers]) # nil: this client's
         shared = @connections unless options.keys.intersect?(OF_CONNECTIONS)
         self.class.allocate.tap { |client| client.send(:take, given, shared) }
@@ -209,6 +215,8 @@ module Plait
         @given = options
         @settings = Options.build(options)
         @timeouts = @settings.timeouts
+        @hooks = @settings.hooks
+        @observes = !@hooks.nil? || @settings.repair_urls
         @heads = Heads.new(@settings)
         @shares = !connections.nil?
         @connections = connections || Connections.new(@settings)
@@ -216,9 +224,57 @@ module Plait
         @direct = Direct.new(self)
       end
 
+      def observe(method, url, options, &block)
+        watch(method, url, options) do |target, given, call|
+          next long_way(method, target, given || {}) { |response| block.call(answered(call, response)) } if block
+
+          answered(call, @direct.call(method, target, given) || long_way(method, target, given || {}))
+        end
+      end
+
+      # @yieldparam call [Call, nil]
+      def watch(method, url, options)
+        url = URL.repair(url) if @settings.repair_urls
+        return yield(url, options, nil) unless @hooks
+
+        @hooks.around(Call.new(method.to_s.upcase, URL.parse(url, base: @settings.base))) do |call|
+          yield(url, with_headers(options, call.headers), call)
+        end
+      end
+
+      def repaired(request)
+        case request
+        when Request then request
+        when Hash then { **request, url: URL.repair(request[:url]) }
+        else URL.repair(request)
+        end
+      end
+
+      def answered(call, response) = call ? call.answer(response) : response
+
+      def with_headers(options, headers)
+        return options if headers.empty?
+
+        own = options && options[:headers]
+        { **options.to_h, headers: own ? Headers.new(own).merge(headers) : headers }
+      end
+
       def long_way(method, url, options, &block)
-        request = Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))
-        perform(request, **options.slice(:redirects, :retries), &block)
+        perform(request_of(method, url, options), **options.slice(:redirects, :retries), &block)
+      end
+
+      def open_exchange(method, url, options)
+        exchange_of(OpenExchange, request_of(method, url, options), **options.slice(:redirects, :retries)).open
+      end
+
+      def request_of(method, url, options)
+        Request.new(method, url, base: @settings.base, **options.except(:redirects, :retries))
+      end
+
+      def exchange_of(kind, request, timeouts: @timeouts, deadline: nil, redirects: nil, retries: nil)
+        kind.new(self, request, timeouts: timeouts, deadline: deadline,
+                                redirects: redirects.nil? ? @settings.redirects : Redirects.from(redirects),
+                                retries: retries.nil? ? @settings.retries : Retries.from(retries))
       end
     end
   end

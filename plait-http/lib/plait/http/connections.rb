@@ -136,14 +136,35 @@ module Plait
         # A connection, and since when it is idle (monotonic seconds).
         Entry = Struct.new(:wire, :since)
 
+        if Native.available?
+          include NativeCheckout
+        else
+          # A plain GET, the short way from an idle connection to the response. {Connections#with} can do all that this one can't.
+          # @param direct [Direct] gets an error by `recover`, and by `judge` a response that may not be for the caller
+          # @param url [String, Object]
+          # @return [Response, nil] nil: nothing was sent
+          def get(_direct, _route, _url, _timeouts) = nil
+        end
+
         # @return [Array<Entry>] the newest last
         attr_reader :entries
 
         # @param route [Route, nil] nil: for none
-        def initialize(route = nil)
+        # @param most [Integer] idle connections
+        def initialize(connections, route = nil, idle_timeout: nil, most: 0)
+          @connections = connections
           @route = route
+          @idle_timeout = idle_timeout
+          @most = most
           @entries = []
         end
+
+        # @return [Boolean]
+        def room? = @entries.size < @most
+
+        # @param entry [Entry]
+        # @return [Boolean] whether it was not idle for too long
+        def young?(entry) = @idle_timeout.nil? || Deadline.now - entry.since < @idle_timeout
 
         def for?(route) = @route.equal?(route)
       end
@@ -156,13 +177,14 @@ module Plait
 
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
+      # @return [Cache] of the busiest route
+      attr_reader :cache
 
       def initialize(options)
         @dialer = Dialer.new(options)
         @limits = options.pool
         @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)
-        @cache = Cache.new
-        @most_cached = @limits[:max_idle] || @limits[:max]
+        @cache = Cache.new(self)
         @waiting = @streak = @reused = 0
         @generation = Native.fork_generation
       end
@@ -217,6 +239,9 @@ module Plait
 
       def discard(wire) = @pool.discard(wire)
 
+      # Called by the cache: a connection that it does not keep.
+      def take_back(wire) = Thread.handle_interrupt(NEVER) { checkin(wire) }
+
       # @param wire [Wire] on which an exchange has just failed
       # @param used [Boolean] whether it is known to have been used before
       # @return [Boolean] whether it had been kept, and no byte of an answer has come: perhaps the peer closed it before it
@@ -231,7 +256,7 @@ module Plait
 
       def close
         cache = @cache
-        @cache = Cache.new
+        @cache = Cache.new(self)
         @closed = true
         clear(cache)
         @pool.close
@@ -252,7 +277,7 @@ module Plait
       end
 
       def put_back(entry, cache, whole)
-        keeps = whole && entry.wire.reusable? && !@waiting.positive? && cache.entries.size < @most_cached
+        keeps = whole && entry.wire.reusable? && !@waiting.positive? && cache.room?
         return checkin(entry.wire) unless keeps
 
         entry.since = Deadline.now
@@ -266,7 +291,11 @@ module Plait
         return @streak = 0 unless route.equal?(@last) || (@last = route).nil?
         return if (@streak += 1) < HOT || @closed || !Cache::SAFE
 
-        Thread.handle_interrupt(NEVER) { change_cache(Cache.new(route)) }
+        Thread.handle_interrupt(NEVER) { change_cache(cache_of(route)) }
+      end
+
+      def cache_of(route)
+        Cache.new(self, route, idle_timeout: @limits[:idle_timeout], most: @limits[:max_idle] || @limits[:max])
       end
 
       def change_cache(cache)
@@ -285,8 +314,7 @@ module Plait
       # However short it was idle: a second answer to the last request would be taken for the one to the next.
       def fresh?(entry)
         @reused += 1
-        idle_timeout = @limits[:idle_timeout]
-        !entry.wire.stale? && (idle_timeout.nil? || Deadline.now - entry.since < idle_timeout)
+        !entry.wire.stale? && @cache.young?(entry)
       end
 
       # Returns its connections to the pool.

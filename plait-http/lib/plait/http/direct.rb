@@ -43,6 +43,24 @@ module Plait
         @limit = settings.limits.body
       end
 
+      # Called where a quick GET has ended with an error.
+      # @param unanswered [Boolean] whether no byte of an answer has come
+      # @param started [Float] monotonic seconds
+      # @return [Response]
+      # @raise [Error]
+      def recover(url, error, unanswered, started)
+        stale = unanswered && error.is_a?(ConnectionClosed)
+        long_way(url, nil, @timeouts, ends(@timeouts, started)).recover(error, stale: stale)
+      end
+
+      # Called with the response to a quick GET that may need more.
+      # @param started [Float] monotonic seconds
+      # @return [Response]
+      # @raise [Error]
+      def judge(url, response, started)
+        finish(response, @routes.ordinary(url), url, nil, @timeouts, ends(@timeouts, started), nil)
+      end
+
       # @param method [Symbol]
       # @param url [String, Object]
       # @param options [Hash, nil]
@@ -51,11 +69,7 @@ module Plait
       def call(method, url, options)
         return unless url.is_a?(String) && Interception.current.nil?
 
-        url = absolute(url) if @origin
-        route = url && @routes.ordinary(url) or return
-        return exchange(route, url, nil, @timeouts, ends(@timeouts)) if options.nil? && method == :get && @jar.nil?
-
-        send_draft(Draft.of(method, url, options), route)
+        options.nil? && method == :get && @jar.nil? ? get(url) : draft(method, url, options)
       end
 
       # Decodes its body, where that takes one step.
@@ -76,6 +90,21 @@ module Plait
       end
 
       private
+
+      def get(url)
+        quick = @connections.cache.get(self, @routes.last, url, @timeouts) unless @origin
+        return quick if quick
+
+        url = absolute(url) if @origin
+        route = url && @routes.ordinary(url)
+        exchange(route, url, nil, @timeouts, ends(@timeouts)) if route
+      end
+
+      def draft(method, url, options)
+        url = absolute(url) if @origin
+        route = url && @routes.ordinary(url)
+        send_draft(Draft.of(method, url, options), route) if route
+      end
 
       def final?(status, draft) = @final && !(Redirects::STATUSES.include?(status) && (draft.nil? || draft.follows?))
 
@@ -104,7 +133,7 @@ module Plait
         exchange(route, draft.url, draft, timeouts, ends(timeouts)) if draft.compose(route, cookie(route, draft.url))
       end
 
-      def ends(timeouts) = timeouts.total && (Deadline.now + timeouts.total)
+      def ends(timeouts, started = Deadline.now) = timeouts.total && (started + timeouts.total)
 
       # The objects of the last few kinds of `timeout:`; a caller has the same ones again and again.
       def timeouts_of(spec)

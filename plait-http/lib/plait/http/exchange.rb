@@ -106,7 +106,7 @@ module Plait
         @deadline = [deadline, @timeouts.total && (Deadline.now + @timeouts.total)].compact.min
         @redirects = redirects
         @attempts = Attempts.new(retries, @deadline)
-        @message = Message.new(client, request)
+        @message = Message.new(client, request, retries)
         @history = history || []
       end
 
@@ -228,6 +228,7 @@ module Plait
       def judge(response)
         jar&.add(response.url, response.cookies)
         return redirect(response) if @redirects.follow?(response)
+        return start_again if response.status == 401 && @message.renewed?(response)
 
         @attempts.pause_after(response, @message)
       end
@@ -237,6 +238,10 @@ module Plait
         refuse_circle(following, response)
         @history << response
         @message = @message.follow(following)
+        start_again
+      end
+
+      def start_again
         @attempts.start_again
         0
       end

@@ -77,18 +77,9 @@ module Plait
 
         # `timeout` is Faraday's word for each phase, not for the whole.
         def timeouts(request)
-          check_write_timeout(request)
-          { connect: request_timeout(:open, request), read: request_timeout(:read, request),
-            first_byte: request_timeout(:read, request) }.compact
-        end
-
-        # `read` is the limit for sending, too.
-        def check_write_timeout(request)
-          write, read = %i[write read].map { |kind| request_timeout(kind, request) }
-          return if write.nil? || write == read
-
-          raise UsageError, "the adapter :plait has one time for sending and receiving: give Faraday's write_timeout " \
-                            "(#{write}) and read_timeout (#{read.inspect}) the same value"
+          read = request_timeout(:read, request)
+          { connect: request_timeout(:open, request), read: read, first_byte: read,
+            write: request_timeout(:write, request) }.compact
         end
 
         def save(env, response, body, finished: true)

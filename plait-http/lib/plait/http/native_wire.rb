@@ -36,5 +36,6 @@ module Plait
     end
     private_constant :NativeWire
     private_constant :NativeBatch if const_defined?(:NativeBatch)
+    private_constant :NativeCheckout if const_defined?(:NativeCheckout)
   end
 end

@@ -3,8 +3,10 @@
 require "plait/protocols/http1/rules"
 require "plait/values/errors"
 require "plait/version"
+require_relative "auth"
 require_relative "cookie_jar"
 require_relative "headers"
+require_relative "hooks"
 require_relative "proxy"
 require_relative "redirects"
 require_relative "retries"
@@ -31,7 +33,7 @@ module Plait
     # The options of a {Client}, checked.
     class Options
       NAMES = %i[base headers timeout retries redirects proxy tls cookies compression auth max_body limits strict http2 pool
-                 connector public_only].freeze
+                 connector public_only hooks logger unix repair_urls refresh netrc].freeze
       # A client reads longer heads than a server does: curl takes 300 kB.
       LIMITS = { head: 300 * 1024, headers: 1_000 }.freeze
       # Connections: as many to one origin, and in all, as callers need at once; `per_key` is per origin.
@@ -51,7 +53,7 @@ module Plait
       # @return [Headers] sent with every request
       attr_reader :headers
       attr_reader :timeouts, :retries, :redirects, :cookies, :limits
-      # @return [Proxy::HTTP, Proxy::SOCKS5, false, nil] nil: the environment's
+      # @return [Proxy::HTTP, Proxy::SOCKS5, Proxy::UnixSocket, false, nil] nil: the environment's
       attr_reader :proxy
       # @return [Hash, Io::TLS::Client]
       attr_reader :tls
@@ -59,10 +61,16 @@ module Plait
       attr_reader :compression
       # @return [Object, nil] see {Auth.header}
       attr_reader :auth
+      # @return [Auth::Netrc, nil]
+      attr_reader :netrc
       # @return [Boolean] whether HTTP/2 is offered to origins with TLS
       attr_reader :http2
       # @return [Boolean] whether only addresses of the public Internet are asked
       attr_reader :public_only
+      # @return [Boolean] whether URLs are taken as people write them
+      attr_reader :repair_urls
+      # @return [Hooks, nil] around each call; nil: there are none
+      attr_reader :hooks
       # @return [Hash] of Io::Pool
       attr_reader :pool
       # @return [Hash] of Io::Connector
@@ -70,22 +78,24 @@ module Plait
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,
-                     pool: {}, connector: {}, public_only: false)
-        @base = base && URL.parse(base)
+                     pool: {}, connector: {}, public_only: false, hooks: nil, logger: nil,
+                     unix: nil, repair_urls: false, refresh: nil, netrc: nil)
+        @repair_urls = repair_urls
+        @base = base && URL.parse(repair_urls ? URL.repair(base) : base)
         @headers = Headers.new(headers)
         @timeouts = Timeouts.from(timeout)
         @retries = Retries.from(retries)
         @redirects = Redirects.from(redirects)
-        @proxy = proxy && Proxy.parse(proxy)
-        @tls = tls_of(tls)
         @cookies = cookies == true ? CookieJar.new : jar(cookies)
         @compression = compression
-        @auth = auth
+        @auth = Auth.prepared(auth, refresh)
+        @netrc = Auth::Netrc.from(netrc)
         @http2 = http2
         @public_only = public_only
+        @hooks = Hooks.from(hooks, logger)
         @limits = limits_of(limits, max_body, strict)
-        @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
-        @connector = check(:connector, connector, CONNECTOR)
+        take_wiring(proxy, tls, pool, connector)
+        take_unix(unix) if unix
         freeze
       end
 
@@ -93,6 +103,20 @@ module Plait
       def inspect = "#<#{self.class} #{base}>"
 
       private
+
+      def take_wiring(proxy, tls, pool, connector)
+        @proxy = proxy && Proxy.parse(proxy)
+        @tls = tls_of(tls)
+        @pool = POOL.merge(check(:pool, pool, POOL.keys)) { |name, _, value| check_number(name, value) }
+        @connector = check(:connector, connector, CONNECTOR)
+      end
+
+      def take_unix(path)
+        clash = { proxy: @proxy, public_only: @public_only }.find { |_, value| value }
+        raise UsageError, "a client takes unix: or #{clash.first}:, not both" if clash
+
+        @proxy = Proxy::UnixSocket.new(path)
+      end
 
       def jar(cookies)
         return cookies || nil if !cookies || (cookies.respond_to?(:add) && cookies.respond_to?(:header_for))

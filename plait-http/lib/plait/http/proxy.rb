@@ -5,6 +5,7 @@ require "plait/io/endpoint"
 require "plait/values/errors"
 require_relative "proxy/http"
 require_relative "proxy/socks5"
+require_relative "proxy/unix_socket"
 
 module Plait
   module HTTP
@@ -145,7 +146,7 @@ module Plait
       # @raise [UsageError] for a text that is no address of a proxy
       # @raise [UnsupportedError]
       def parse(text)
-        return text if [HTTP, SOCKS5].include?(text.class)
+        return text if [HTTP, SOCKS5, UnixSocket].include?(text.class)
         raise UsageError, "a proxy is given as a String, #{FORMS}; not as a #{text.class}" unless text.is_a?(String) || uri?(text)
 
         address = Address.parse(text.to_s, FORMS)

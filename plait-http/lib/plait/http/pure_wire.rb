@@ -32,9 +32,11 @@ module Plait
         # @param phase [Symbol] :send, :first_byte or :read
         # @return [Float, nil] when a wait that begins now must be over
         def limit(phase)
-          own = phase == :first_byte ? after(@sent_at, @timeouts&.first_byte) : after(Deadline.now, @timeouts&.read)
+          own = phase == :first_byte ? after(@sent_at, @timeouts&.first_byte) : after(Deadline.now, piece_seconds(phase))
           own && @ends ? [own, @ends].min : own || @ends
         end
+
+        def piece_seconds(phase) = phase == :send ? @timeouts&.write : @timeouts&.read
 
         def after(start, seconds) = seconds && (start + seconds)
 

@@ -18,10 +18,8 @@ module Plait
       # Of a body that is not sent any more.
       ABOUT_BODY = %w[content-type content-length content-encoding content-language content-location content-md5 digest
                       content-digest expect transfer-encoding trailer].freeze
-      # Bytes that no URL may have, and that servers send all the same.
-      RAW = /[^\x21-\x7e]/n
       HOST_IS_RAW = %r{\A(?:[^:/?#]+:)?//[^/?#]*[^\x21-\x7e]}n
-      private_constant :RAW, :HOST_IS_RAW
+      private_constant :HOST_IS_RAW
 
       # @param spec [nil, true, false, Integer, Hash, Redirects] hops, or a Hash of {KEYS}
       # @return [Redirects]
@@ -83,9 +81,7 @@ module Plait
       end
 
       def encoded(location)
-        return location if HOST_IS_RAW.match?(location.b)
-
-        location.b.gsub(RAW) { |byte| format("%%%02X", byte.ord) }
+        HOST_IS_RAW.match?(location.b) ? location : URL.repair(location)
       end
 
       def refuse_downgrade(request, url, response)

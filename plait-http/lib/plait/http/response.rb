@@ -1,60 +1,35 @@
 # frozen_string_literal: true
 
 require "plait/io/native"
-require "plait/protocols/http1/syntax"
 require "plait/values/errors"
 require_relative "headers"
 require_relative "request"
+require_relative "response_building"
 
 module Plait
   module HTTP
-    # How a {Response} comes to be that no wire has received: of HTTP/2, of a test's stub, of another process. It needs
-    # `assemble` of the class.
-    module ResponseBuilding
-      MINORS = { "1.0" => 0, "1.1" => 1, "2" => 2 }.freeze
-      STATUSES = (100..999)
-      private_constant :MINORS, :STATUSES
-
-      # @param status [Integer]
-      # @param headers [Headers, Hash, Array] names and values
-      # @param body [String, nil]
-      # @param version [String] "1.0", "1.1" or "2"
-      # @param reason [String, nil]
-      # @param url [String, nil]
-      # @return [Response]
-      # @raise [UsageError] for a value that no response can have
-      def build(status:, headers: [], body: "", version: "1.1", reason: nil, url: nil)
-        reason = reason.to_s
-        check_status_line(status, version, reason)
-        fields = Headers.from(headers)
-        start = "HTTP/#{version} #{status} "
-        head = "#{start}#{reason}\r\n".b << fields.to_s << "\r\n"
-        response = assemble(head, status, MINORS.fetch(version), start.bytesize, reason.bytesize, fields.key?("content-encoding"))
-        response.body = body
-        response.url = url
-        response
+    # A body in lines.
+    module Lines
+      # @param response [#each_piece]
+      # @yieldparam line [String] whole
+      # @return [String] what comes behind the last end of a line
+      def self.each(response, &block)
+        rest = String.new
+        response.each_piece do |piece|
+          rest << piece
+          rest = whole(rest, &block) if piece.include?("\n".b)
+        end
+        rest
       end
 
-      # Of another process.
-      def _load(dumped)
-        head, status, version, reason_size, encoded, rest = Marshal.load(dumped) # rubocop:disable Security/MarshalLoad -- Ruby's own hook
-        reason_at = [head.index("\r\n") - reason_size, 0].max
-        response = assemble(head, status, MINORS.fetch(version), reason_at, reason_size, encoded)
-        rest.each { |name, value| response.public_send(:"#{name}=", value) unless value.nil? }
-        response
+      def self.whole(text)
+        rest = nil
+        text.each_line("\n".b) { |line| line.end_with?("\n".b) ? yield(line) : rest = line }
+        rest || String.new
       end
-
-      private
-
-      def check_status_line(status, version, reason)
-        possible = status.is_a?(Integer) && STATUSES.cover?(status)
-        raise UsageError, "a status is an Integer from 100 to 999, not #{status.inspect}" unless possible
-        raise UsageError, "a version is #{MINORS.keys.join(", ")}, not #{version.inspect}" unless MINORS.key?(version)
-        return unless Protocols::HTTP1::Syntax::CONTROL.match?(reason.b)
-
-        raise UsageError, "#{reason.inspect} can't be a reason: it has a control byte"
-      end
+      private_class_method :whole
     end
+    private_constant :Lines
 
     # The methods of every {Response}. Costly values, such as the fields of the head, are made on first use.
     module ResponseMethods
@@ -107,8 +82,7 @@ module Plait
       def text
         raise UsageError, "the body of #{url} comes by each_piece: ask without a block to have it as a whole" if @source
 
-        text = body.to_s.dup.force_encoding(encoding)
-        text.valid_encoding? || charset ? text : text.force_encoding(Encoding::BINARY)
+        readable_text(body.to_s.dup)
       end
 
       # @param options [Hash] of JSON.parse
@@ -154,6 +128,24 @@ module Plait
         yield body unless body.nil? || body.empty?
       end
 
+      # The body line by line, as it comes.
+      # @param chomp [Boolean] without the end of the line
+      # @yieldparam line [String] in the encoding of {#text}
+      # @return [void]
+      def each_line(chomp: false, &block)
+        return enum_for(:each_line, chomp: chomp) unless block
+
+        rest = Lines.each(self) { |line| yield(readable_text(chomp ? line.chomp : line)) }
+        yield(readable_text(rest)) unless rest.empty?
+      end
+
+      # Gives up the rest of a body that is read piece by piece. A response of {Client#stream} needs it, unless its body is
+      # read to the end.
+      # @return [void]
+      def close
+        @source&.finish
+      end
+
       # @return [self]
       # @raise [HTTPError] unless the status is 2xx
       def raise_for_status!
@@ -182,6 +174,11 @@ module Plait
       end
 
       private
+
+      def readable_text(text)
+        text.force_encoding(encoding)
+        text.valid_encoding? || charset ? text : text.force_encoding(Encoding::BINARY)
+      end
 
       def pairs
         lines = head_bytes.split(LINE_END)
@@ -281,7 +278,7 @@ module Plait
       # @return [Boolean] whether there is a Set-Cookie
       def sets_cookies? = @head_bytes.match?(/^set-cookie:/i)
     end
-    private_constant :ResponseBuilding, :ResponseMethods, :NativeResponse, :PureResponse
+    private_constant :ResponseMethods, :NativeResponse, :PureResponse
 
     # An answer, with the methods of {ResponseMethods}.
     Response = Native.available? ? NativeResponse : PureResponse

@@ -9,7 +9,7 @@ module Plait
     # repeat when its method is idempotent (RFC 9110 §9.2.2) and its body can be sent again, or when nothing of it has been
     # sent.
     class Retries < Backoff
-      KEYS = [*Backoff::KEYS, :statuses, :retry_after].freeze
+      KEYS = [*Backoff::KEYS, :statuses, :retry_after, :methods].freeze
       # Statuses that ask for a later attempt: Request Timeout, Too Many Requests, and failures of a server behind a proxy.
       STATUSES = [408, 429, 502, 503, 504].freeze
       # Errors that no second attempt prevents.
@@ -25,16 +25,25 @@ module Plait
 
       # @param statuses [Array<Integer>]
       # @param retry_after [Numeric] seconds that a Retry-After field may ask for; a response that asks for more is final
+      # @param methods [Array<Symbol, String>] whose requests may be sent twice too, such as :post: for servers that know a
+      #   request again, by a key in it
       # @param pauses [Hash] see {Backoff#initialize}
       # @raise [UsageError]
-      def initialize(statuses: STATUSES, retry_after: 30, **pauses)
-        raise UsageError, "retries: statuses must be an Array, not #{statuses.inspect}" unless statuses.is_a?(Array)
+      def initialize(statuses: STATUSES, retry_after: 30, methods: [], **pauses)
+        { statuses: statuses, methods: methods }.each do |name, list|
+          raise UsageError, "retries: #{name} must be an Array, not #{list.inspect}" unless list.is_a?(Array)
+        end
 
         super(**pauses)
+        @methods = methods.map { |method| method.to_s.upcase }.freeze
         @statuses = statuses
         @retry_after = check(:retry_after, retry_after)
         freeze
       end
+
+      # @param method [String] "POST"
+      # @return [Boolean] whether its requests may be sent twice, though they are not idempotent
+      def repeat?(method) = @methods.include?(method)
 
       # @param repeatable [Boolean] whether the request may be sent again though it was perhaps acted on
       # @return [Boolean] whether another attempt could help and can't hurt

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/serializer"
+require_relative "auth"
 require_relative "request"
 require_relative "codings"
 require_relative "headers"
@@ -28,9 +29,9 @@ module Plait
 
       # @return [String, nil] all lines but the first of a plain GET; nil when they are not the same each time
       def block(origin)
-        return if @options.auth.respond_to?(:call) || DELICATE.any? { |name| @options.headers.mentions?(name) }
+        return if !Auth.fixed?(@options.auth) || DELICATE.any? { |name| @options.headers.mentions?(name) }
 
-        fields = Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(origin))
+        fields = Headers.new("Host" => origin.host_header).merge(@fields).merge(authorization(credentials_for(origin)))
         fields.to_s.freeze unless Protocols::HTTP1::Persistence.login_in_request?(fields)
       end
 
@@ -50,6 +51,16 @@ module Plait
         fields
       end
 
+      # @param response [Response] a 401
+      # @param since [Float] monotonic seconds: when the request's credentials were read
+      # @return [Boolean] whether the request has other credentials now
+      def renew(response, request, trusted:, since:)
+        return false if request.headers.mentions?("authorization")
+
+        auth = credentials(request, trusted)
+        auth.respond_to?(:renew) && auth.renew(response, request, since)
+      end
+
       # @return [Boolean] whether compressed bodies were asked for by us, and not by the caller
       def decode?(request)
         @options.compression && [request, @options].none? { |given| given.headers.mentions?("accept-encoding") }
@@ -60,20 +71,26 @@ module Plait
       def defaults(request, trusted)
         fields = Headers.new("Host" => request.origin.host_header).merge(trusted ? @fields : @bare)
         fields.delete("Accept-Encoding") if decode?(request) && part?(request.headers)
-        return fields.set("Authorization", Auth.header(request.auth)) unless request.auth.nil?
+        return fields.set("Authorization", Auth.header(request.auth, request)) unless request.auth.nil?
 
-        trusted ? fields.merge(authorization(request.origin)) : fields
+        fields.merge(authorization(credentials(request, trusted), request))
+      end
+
+      def credentials(request, trusted)
+        request.auth.nil? ? (credentials_for(request.origin) if trusted) : request.auth
       end
 
       # A request for a range asks for no content coding: a part of coded bytes can't be decoded.
       def part?(headers) = headers.key?("range")
 
       # With a base URL the client's credentials are for its origin, without one for all.
-      def authorization(origin)
-        return unless @options.auth && (@options.base.nil? || @options.base.origin == origin)
+      def credentials_for(origin)
+        return @options.auth if @options.auth && (@options.base.nil? || @options.base.origin == origin)
 
-        { "Authorization" => Auth.header(@options.auth) }
+        @options.netrc && @options.netrc[origin.host]
       end
+
+      def authorization(auth, request = nil) = auth && { "Authorization" => Auth.header(auth, request) }
 
       # The client computes the length of the body; a caller's wrong length would break the next request. A request without the
       # body that its method allows says so by a length of 0 (RFC 9110 §8.6).
@@ -136,6 +153,9 @@ module Plait
       # Behind "https://" at the latest.
       AUTHORITY_AT = 8
       private_constant :PREFIX, :AUTHORITY_AT
+
+      # @return [Route, nil] the plain one that was asked for last
+      attr_reader :last
 
       def initialize(options, heads)
         @options = options

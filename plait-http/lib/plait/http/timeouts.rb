@@ -26,7 +26,7 @@ module Plait
         read: "stopped in the middle of its answer"
       }.freeze
       # Phases whose time the option `read` does not set.
-      OPTIONS = { greeting: :first_byte, first_byte: :first_byte }.freeze
+      OPTIONS = { greeting: :first_byte, first_byte: :first_byte, send: :write }.freeze
 
       private
 
@@ -79,6 +79,8 @@ module Plait
     class Timeouts
       # Seconds, where nothing else is said.
       DEFAULTS = { connect: 10.0, first_byte: 60.0, read: 60.0, total: nil }.freeze
+      KEYS = [*DEFAULTS.keys, :write].freeze
+      private_constant :KEYS
 
       class << self
         # @param spec [Timeouts, Numeric, Hash, nil] a number is for the whole; the rest of a Hash is taken from `base`
@@ -91,7 +93,7 @@ module Plait
           when nil then base
           when Numeric then new(**base.to_h, total: spec)
           when Hash then new(**base.to_h, **spec)
-          else raise UsageError, "timeout: takes seconds or a Hash of #{DEFAULTS.keys.join(", ")}, not #{spec.inspect}"
+          else raise UsageError, "timeout: takes seconds or a Hash of #{KEYS.join(", ")}, not #{spec.inspect}"
           end
         end
       end
@@ -100,28 +102,33 @@ module Plait
       attr_reader :connect
       # @return [Float, nil] from the end of the request to the first byte of the answer
       attr_reader :first_byte
-      # @return [Float, nil] between two pieces sent or received; only `total` ends the answer of a peer that sends byte by byte
+      # @return [Float, nil] between two received pieces; only `total` ends the answer of a peer that sends byte by byte
       attr_reader :read
+      # @return [Float, nil] between two pieces that are sent; {read} where nothing else is said
+      attr_reader :write
       # @return [Float, nil] for all of a call, with its redirects and retries
       attr_reader :total
 
-      # @param seconds [Hash{Symbol => Numeric, nil}] that differ from DEFAULTS
+      # @param seconds [Hash{Symbol => Numeric, nil}] that differ from DEFAULTS; also `write`
       # @raise [UsageError]
       def initialize(**seconds)
-        DEFAULTS.merge(UsageError.check_names(seconds, DEFAULTS.keys, "timeout:")).each do |name, value|
-          instance_variable_set(:"@#{name}", value.nil? ? nil : check(name, value))
-        end
+        @own = DEFAULTS.merge(UsageError.check_names(seconds, KEYS, "timeout:")).to_h do |name, value|
+          [name, value.nil? ? nil : check(name, value)]
+        end.freeze
+        @connect, @first_byte, @read, @total = @own.values_at(:connect, :first_byte, :read, :total)
+        @write = @own.fetch(:write, @read)
         freeze
       end
 
-      # @return [Hash{Symbol => Float, nil}]
-      def to_h = DEFAULTS.to_h { |name, _| [name, public_send(name)] }
+      # @return [Hash{Symbol => Float, nil}] `write` only where it was given
+      def to_h = @own
 
       # @param name [Symbol]
       # @return [String] the option as it is written; total: where it has none, the time is up by a deadline
       # @api private
       def option(name)
-        seconds = public_send(name)
+        name = :read unless @own.key?(name)
+        seconds = @own[name]
         seconds ? "timeout: {#{name}: #{seconds}}" : "deadline:"
       end
 

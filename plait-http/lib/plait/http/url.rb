@@ -3,6 +3,7 @@
 require "plait/io/endpoint"
 require "plait/values/errors"
 require "plait/values/secrets"
+require_relative "url/repair"
 
 module Plait
   module HTTP
@@ -97,6 +98,15 @@ module Plait
           parts = PARTS.match(text)
           parts[:scheme] || base.nil? ? absolute(text, parts) : relative(base, parts)
         end
+
+        # For URLs as people write them: a name in any script becomes Punycode (RFC 3492), raw spaces and letters are
+        # percent-encoded, blanks around it go. What is encoded already stays.
+        # @example
+        #   URL.repair("http://bücher.example/a b?q=ä")   # => "http://xn--bcher-kva.example/a%20b?q=%C3%A4"
+        # @param url [String, URI, URL]
+        # @return [String]
+        # @raise [UsageError] for a name that has no such form
+        def repair(url) = Repair.call(url.to_s)
 
         private
 

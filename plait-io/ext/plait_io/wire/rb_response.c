@@ -119,6 +119,11 @@ void plait_response_time_read(VALUE self, double read) {
     response_of(self)->read = (float)read;
 }
 
+bool plait_response_is_plain(VALUE self) {
+    const struct response *response = response_of(self);
+    return response->status < 300 && !response->encoded;
+}
+
 /* ---- in Ruby ---- */
 
 static VALUE response_status(VALUE self) {

@@ -23,6 +23,9 @@ struct head_bytes {
 /* `url`: a String or nil. `last` is the one that the caller holds of the answer before, or NULL; it becomes the one of this answer. */
 VALUE plait_response_new(const struct http1_head *head, const char *bytes, size_t size, VALUE url, struct head_bytes **last);
 
+/* Whether it is below 300, and its body is not encoded. */
+bool plait_response_is_plain(VALUE self);
+
 /* Gives up a hold; NULL is none. */
 void plait_head_bytes_release(struct head_bytes *head);
 

@@ -4,6 +4,7 @@
  *
  *     rb_wire_methods.c   the class: what Ruby calls
  *     rb_wire_exchange.c  its memory, its end, and the guard around each exchange
+ *     rb_wire_checkout.c  a plain GET on an idle connection of the client's cache
  *     rb_wire_head.c      heads of ordinary requests
  *     rb_wire_send.c      requests
  *     rb_wire_receive.c   answers: bytes and heads
@@ -70,6 +71,7 @@ struct wire {
     struct http1_body body;      /* of the answer */
     double first_byte;           /* seconds, INFINITY for none: see HTTP::Timeouts */
     double read;
+    double write;
     double total;
     double ends;                 /* monotonic seconds by which the exchange must be over, or INFINITY */
     double started;              /* monotonic seconds: when the exchange began */

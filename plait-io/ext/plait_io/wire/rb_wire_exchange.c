@@ -8,7 +8,7 @@
 #include "rb_wire_batch_places.h"
 #include "rb_wire_move.h"
 
-static ID id_close, id_first_byte, id_read, id_total, id_misuse, id_closed_before, id_forked;
+static ID id_close, id_first_byte, id_read, id_write, id_total, id_misuse, id_closed_before, id_forked;
 
 /* ---- the object ---- */
 
@@ -114,6 +114,7 @@ void plait_wire_take_timeouts(VALUE self, VALUE timeouts) {
     wire->timeouts = Qnil;
     wire->first_byte = any ? wire_exchange_seconds_of(timeouts, id_first_byte) : INFINITY;
     wire->read = any ? wire_exchange_seconds_of(timeouts, id_read) : INFINITY;
+    wire->write = any ? wire_exchange_seconds_of(timeouts, id_write) : INFINITY;
     wire->total = any ? wire_exchange_seconds_of(timeouts, id_total) : INFINITY;
     RB_OBJ_WRITE(self, &wire->timeouts, timeouts);
 }
@@ -131,9 +132,9 @@ void plait_wire_init_exchange(struct exchange *exchange, VALUE self) {
                                   .timeouts = Qnil, .deadline = Qnil, .failure = Qnil, .drained = true};
 }
 
-void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state) {
-    struct wire *wire = plait_wire_of(self);
-    plait_wire_init_exchange(exchange, self);
+void plait_wire_enter(struct exchange *exchange, enum wire_state state) {
+    struct wire *wire = exchange->wire;
+    VALUE self = exchange->self;
     if (wire->state != state || wire->busy) {
         const char *what = wire_exchange_misuse_in(wire);
         if (what) plait_wire_misuse(self, what);
@@ -178,6 +179,7 @@ void plait_init_wire_exchange(void) {
     id_close = rb_intern("close");
     id_first_byte = rb_intern("first_byte");
     id_read = rb_intern("read");
+    id_write = rb_intern("write");
     id_total = rb_intern("total");
     id_misuse = rb_intern("misuse!");
     id_closed_before = rb_intern("closed_before");

@@ -12,8 +12,8 @@ void plait_wire_release(struct wire *wire);
 
 void plait_wire_init_exchange(struct exchange *exchange, VALUE self);
 
-/* The same, and takes the wire for the current fiber or thread; raises where it is not in that state. */
-void plait_wire_enter(struct exchange *exchange, VALUE self, enum wire_state state);
+/* Takes the wire for the current fiber or thread; raises where it is not in that state. */
+void plait_wire_enter(struct exchange *exchange, enum wire_state state);
 
 /* What a request begins with: `started` and the timeouts are set. */
 void plait_wire_begin(struct wire *wire, double deadline);

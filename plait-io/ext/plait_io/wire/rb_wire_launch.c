@@ -191,7 +191,8 @@ static VALUE wire_launch_conclude(VALUE self) {
     bool closed = wire->launched && wire->state == WIRE_CLOSED;
     plait_wire_batch_leave(wire);
     struct exchange exchange;
-    plait_wire_enter(&exchange, self, closed ? WIRE_CLOSED : WIRE_LAUNCHED);
+    plait_wire_init_exchange(&exchange, self);
+    plait_wire_enter(&exchange, closed ? WIRE_CLOSED : WIRE_LAUNCHED);
     wire_launch_recall(&exchange);
     wire->expired = expired;
     return plait_wire_guarded(&exchange, wire_launch_run_conclude);

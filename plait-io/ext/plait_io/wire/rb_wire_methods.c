@@ -14,6 +14,8 @@
 #include "rb_wire_exchange.h"
 #include "rb_wire_head.h"
 #include "rb_wire_launch.h"
+#include "rb_wire_checkout.h"
+#include "rb_wire_methods.h"
 #include "rb_wire_move.h"
 #include "rb_wire_receive.h"
 #include "rb_wire_send.h"
@@ -28,7 +30,7 @@ static VALUE wire_allocate(VALUE class) {
     wire->pending = wire->response = wire->trailer = wire->url = wire->unsent = Qnil;
     wire->prefix = wire->block = wire->filling.body = Qnil;
     wire->limits = http1_default_limits;
-    wire->first_byte = wire->read = wire->total = wire->ends = wire->kept_for = wire->kept_until = INFINITY;
+    wire->first_byte = wire->read = wire->write = wire->total = wire->ends = wire->kept_for = wire->kept_until = INFINITY;
     wire->uses_left = HTTP1_UNSAID;
     wire->generation = plait_generation();
     wire->descriptor = -1;
@@ -141,20 +143,25 @@ static VALUE wire_run_resume(VALUE argument) {
 
 /* ---- in Ruby ---- */
 
+VALUE plait_wire_get(struct exchange *exchange) {
+    plait_wire_enter(exchange, WIRE_IDLE);
+    exchange->wire->kind = HTTP1_TO_ANY;
+    return plait_wire_guarded(exchange, wire_run_get);
+}
+
 /* get(url, offset, block, timeouts, deadline) */
 static VALUE wire_get(VALUE self, VALUE url, VALUE offset, VALUE block, VALUE timeouts, VALUE deadline) {
     Check_Type(url, T_STRING);
     Check_Type(block, T_STRING);
     size_t at = NUM2SIZET(offset);
     struct exchange exchange;
-    plait_wire_enter(&exchange, self, WIRE_IDLE);
-    exchange.wire->kind = HTTP1_TO_ANY;
+    plait_wire_init_exchange(&exchange, self);
     exchange.first = exchange.url = url;
     exchange.second = block;
     exchange.offset = at;
     exchange.timeouts = timeouts;
     exchange.deadline = deadline;
-    return plait_wire_guarded(&exchange, wire_run_get);
+    return plait_wire_get(&exchange);
 }
 
 /* The last arguments of the methods below. */
@@ -168,7 +175,8 @@ static VALUE wire_request(VALUE self, VALUE head, VALUE body, struct terms terms
     Check_Type(head, T_STRING);
     unsigned kind = NUM2UINT(terms.kind);
     struct exchange exchange;
-    plait_wire_enter(&exchange, self, WIRE_IDLE);
+    plait_wire_init_exchange(&exchange, self);
+    plait_wire_enter(&exchange, WIRE_IDLE);
     exchange.wire->kind = (uint8_t)kind;
     exchange.first = head;
     exchange.second = body;
@@ -195,7 +203,8 @@ static VALUE wire_expect_continue(VALUE self, VALUE head, VALUE kind, VALUE time
 /* resume(body) */
 static VALUE wire_resume(VALUE self, VALUE body) {
     struct exchange exchange;
-    plait_wire_enter(&exchange, self, WIRE_EXPECTING);
+    plait_wire_init_exchange(&exchange, self);
+    plait_wire_enter(&exchange, WIRE_EXPECTING);
     exchange.drained = false;
     exchange.second = body;
     return plait_wire_guarded(&exchange, wire_run_resume);
@@ -207,7 +216,8 @@ static VALUE wire_read_piece(VALUE self) {
     if (wire->state == WIRE_IDLE && !wire->busy) plait_wire_misuse(self, "nothing_to_read");
 
     struct exchange exchange;
-    plait_wire_enter(&exchange, self, WIRE_STREAMING);
+    plait_wire_init_exchange(&exchange, self);
+    plait_wire_enter(&exchange, WIRE_STREAMING);
     exchange.drained = false;
     return plait_wire_guarded(&exchange, wire_run_read_piece);
 }
@@ -328,6 +338,7 @@ static void wire_define(VALUE http) {
     rb_define_private_method(wire, "timeouts", wire_timeouts, 0);
     plait_define_wire_launch(wire);
     plait_define_wire_batch(http);
+    plait_define_wire_checkout(http);
 }
 
 /* Methods that are defined while no extension is loaded count as safe for ractors; these are for the main one. */

@@ -25,6 +25,10 @@ static double wire_wait_earlier(double one, double other) {
     return one < other ? one : other;
 }
 
+static double wire_wait_piece_limit(const struct wire *wire, double seconds) {
+    return isinf(seconds) ? wire->ends : wire_wait_earlier(wire->ends, plait_now() + seconds);
+}
+
 /* When the wait has to end, in monotonic seconds, or INFINITY. */
 static double wire_wait_limit_of(const struct exchange *exchange, enum wire_wait why) {
     const struct wire *wire = exchange->wire;
@@ -34,7 +38,7 @@ static double wire_wait_limit_of(const struct exchange *exchange, enum wire_wait
     case WAIT_TO_CONTINUE:
         return wire_wait_earlier(wire->ends, exchange->sent_at + CONTINUE_SECONDS);
     default:
-        return isinf(wire->read) ? wire->ends : wire_wait_earlier(wire->ends, plait_now() + wire->read);
+        return wire_wait_piece_limit(wire, why == WAIT_TO_SEND ? wire->write : wire->read);
     }
 }
 

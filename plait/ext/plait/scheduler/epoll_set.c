@@ -228,7 +228,8 @@ void epoll_set_take(struct epoll_set *set, const struct epoll_event *event) {
     if (descriptor->generation != (uint32_t)(event->data.u64 >> GENERATION_SHIFT) || descriptor->registered == 0) {
         /* A fiber that ran since the batch was taken may have closed it; else it is a file without a number here. */
         if (descriptor->changed != set->batch) set->outdated = true;
-    } else if (!epoll_set_finish_matching(set, descriptor, epoll_set_events_of(event->events))) {
+    } else if (!epoll_set_finish_matching(set, descriptor, epoll_set_events_of(event->events)) && !set->ready) {
+        /* (What is ready and has not run yet may be reported twice. No one sleeps before all of that has run.) */
         epoll_set_reject(set, descriptor, (int)(uint32_t)event->data.u64);
     }
 }

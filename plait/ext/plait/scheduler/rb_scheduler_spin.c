@@ -55,10 +55,17 @@ static VALUE scheduler_spin_spin(VALUE self, VALUE ready, VALUE jobs, VALUE heap
     return Qnil;
 }
 
+/* slice_left?: also where an event has resumed the fiber */
+static VALUE scheduler_spin_slice_left(VALUE self) {
+    const struct native *native = plait_native_in(self);
+    return native->own && plait_selector_slice_left(native->own) ? Qtrue : rb_call_super(0, NULL);
+}
+
 void plait_scheduler_define_spin(VALUE native) {
     id_at = rb_intern("@at");
     id_changed = rb_intern("@changed");
     id_fiber = rb_intern("@fiber");
     id_select = rb_intern("select");
     rb_define_private_method(native, "spin", scheduler_spin_spin, 4);
+    rb_define_method(native, "slice_left?", scheduler_spin_slice_left, 0);
 }

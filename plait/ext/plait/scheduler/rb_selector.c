@@ -26,6 +26,7 @@ struct selector {
     VALUE pushed;             /* what other threads want transferred to */
     int asleep;               /* without the GVL, or about to be */
     double slice;             /* seconds of a turn after which no further fiber is resumed */
+    double until;             /* monotonic seconds: when that of the current turn ends */
     unsigned long reopenings; /* of which it has heard */
     size_t collections;       /* of garbage, of which it has heard */
     bool marking;             /* the last of them was not past its marking then */
@@ -304,6 +305,10 @@ static VALUE selector_process_wait(VALUE self, VALUE fiber, VALUE pid, VALUE fla
 
 /* ---- turning ---- */
 
+bool plait_selector_slice_left(const struct selector *selector) {
+    return plait_now() < selector->until;
+}
+
 /* A sleep without the GVL. */
 struct sleep {
     struct selector *selector;
@@ -375,10 +380,10 @@ static long selector_run_pushed(const struct selector *selector) {
  * Returns how many. What time does not allow is for the next turn: when many have got their answers at once and each has
  * much to do with it, timers and others come in between.
  */
-static int selector_run_ready(struct selector *selector, double until) {
+static int selector_run_ready(struct selector *selector) {
     int count = 0;
     struct interest *interest;
-    while ((interest = selector->set.ready) && (count == 0 || plait_now() < until)) {
+    while ((interest = selector->set.ready) && (count == 0 || plait_selector_slice_left(selector))) {
         epoll_set_remove(interest);
         rb_fiber_transfer(((struct fiber_wait *)interest)->fiber, 0, NULL);
         count++;
@@ -426,27 +431,27 @@ static void selector_fetch_descriptors(const struct selector *selector, const st
     for (int at = 0; at < count; at++) selector_fetch(epoll_set_concerned(&selector->set, &events[at]), 1);
 }
 
-static void selector_run_events(struct selector *selector, const struct epoll_event *events, int count, double until) {
+static void selector_run_events(struct selector *selector, const struct epoll_event *events, int count) {
     selector_fetch_descriptors(selector, events, count);
     for (; count > 0; events++, count--) {
         for (int distance = 3; distance > 0; distance--) selector_fetch_ahead(selector, events, count, distance);
         epoll_set_take(&selector->set, events);
-        if (plait_now() < until) selector_run_ready(selector, until);
+        if (plait_selector_slice_left(selector)) selector_run_ready(selector);
     }
     epoll_set_end_batch(&selector->set);
 }
 
 void plait_selector_turn(struct selector *selector, double seconds) {
     struct epoll_event events[EPOLL_SET_BATCH];
-    double until = plait_now() + selector->slice;
+    selector->until = plait_now() + selector->slice;
     epoll_set_serve(&selector->set);
-    long busy = selector_run_pushed(selector) + selector_run_ready(selector, until);
+    long busy = selector_run_pushed(selector) + selector_run_ready(selector);
     int count = selector_look(selector, events);
     if (count == 0 && busy == 0 && seconds != 0) {
         count = selector_sleep_without_gvl(selector, events, seconds);
-        until = plait_now() + selector->slice;
+        selector->until = plait_now() + selector->slice;
     }
-    if (count > 0) selector_run_events(selector, events, count, until);
+    if (count > 0) selector_run_events(selector, events, count);
 }
 
 /* select(seconds): nil is without an end */

@@ -25,6 +25,9 @@ void plait_selector_end_wait(struct selector *selector, int descriptor, VALUE fi
 /* Resumes fibers whose wait is over. With nothing to do it sleeps, at most so many seconds; below 0: without an end. */
 void plait_selector_turn(struct selector *selector, double seconds);
 
+/* Whether what a fiber does next still belongs to this turn. */
+bool plait_selector_slice_left(const struct selector *selector);
+
 /* From any thread, with the GVL: has `transfer` called of it on the loop's thread, soon. */
 void plait_selector_push(struct selector *selector, VALUE object);
 
@@ -54,6 +57,10 @@ static inline void plait_selector_end_wait(struct selector *selector, int descri
 
 static inline void plait_selector_turn(struct selector *selector, double seconds) {
     (void)selector, (void)seconds;
+}
+
+static inline bool plait_selector_slice_left(const struct selector *selector) {
+    return (void)selector, false;
 }
 
 static inline void plait_selector_push(struct selector *selector, VALUE object) {

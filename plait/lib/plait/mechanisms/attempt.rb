@@ -26,6 +26,7 @@ module Plait
       @plain = !@timed && execution.nil?
       @retrying = policy.retries.count.positive?
       @storage = Mechanisms::State.storage
+      @quick = @plain && !@retrying && @storage.nil?
     end
 
     # Starts the threads that a first call would start.
@@ -59,6 +60,21 @@ module Plait
                   started_at: started, finished_at: Deadline.now, worker: worker)
     end
 
+    # As {#call}, for a caller that wants an outcome of a failure only.
+    # @yieldparam outcome [Outcome] a failed one
+    # @return [Object, nil] the value
+    def value(index, item, worker, &block)
+      return value_of(call(index, item, worker), &block) unless @quick
+
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC) # inlined: it runs for each item
+      @body.call(item)
+    rescue Mechanisms::Interruption
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException -- as above
+      yield Outcome.new(index: index, item: item, error: e, started_at: started, finished_at: Deadline.now, worker: worker)
+      nil
+    end
+
     # @return [Outcome] of an item that the deadline left no time for
     def refuse(index, item)
       error = DeadlineExceeded.new("the deadline passed before this item was started")
@@ -66,6 +82,11 @@ module Plait
     end
 
     private
+
+    def value_of(outcome)
+      yield outcome unless outcome.ok?
+      outcome.value
+    end
 
     def run(item) = @execution ? @execution.run { limited(item) } : limited(item)
 
@@ -93,5 +114,44 @@ module Plait
       pause unless @policy.deadline && @policy.deadline.remaining <= pause
     end
   end
-  private_constant :Attempt
+
+  # The items of an Array, which workers take one after another, each when it has room; and the places of their values.
+  class Series
+    # @param items [Array]
+    # @param values [Array]
+    def initialize(attempt, items, values)
+      @attempt = attempt
+      @items = items
+      @values = values
+      @index = -1
+    end
+
+    # Takes the next item. Under the GVL no other thread comes in between reading the index and raising it.
+    # @return [Integer, nil] nil: there is none, or one has failed
+    def advance
+      index = (@index += 1)
+      index if index < @items.size && !@failed
+    end
+
+    # @return [Boolean] whether {#advance} may find another one
+    def more? = @index + 1 < @items.size && !@failed
+
+    # Runs an item, and stores its value.
+    # @param worker [Integer]
+    # @yieldparam outcome [Outcome] a failed one
+    def perform(index, worker)
+      @values[index] = @attempt.value(index, @items[index], worker) do |outcome|
+        @failed = true
+        yield outcome
+      end
+    end
+
+    # @param index [Integer, nil] what a worker has taken, as far as it knows; nil: the one that was taken last
+    # @return [Array(Integer, Object)]
+    def taken(index)
+      index ||= @index.clamp(0, @items.size - 1)
+      [index, @items[index]]
+    end
+  end
+  private_constant :Attempt, :Series
 end

@@ -32,23 +32,13 @@ module Plait
     # @raise [Exception] with `on_error: :raise`, the first failure, marked by {Failure}
     def each(&consumer)
       @consumer = consumer
-      # An executor may have a thread already: one that was never assigned could not be ended.
-      Uninterruptible.run { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
-      Finalizer.of(self, @executor)
-      @pending = 0
-      complete = false
-      feed
-      collect while @pending.positive?
-      cut_off(Mechanisms::Executor::LEFT_BEHIND) unless @executor.await_rest(@options.deadline)
-      complete = true
-    ensure
-      shut(complete)
+      drive { feed }
     end
 
     # @return [Array] values in input order; with `on_error: :collect` outcomes; with :skip the values of successful items only
     def map
       case @options.on_error
-      when :raise then gather(&:value)
+      when :raise then values
       when :collect then gather(&:itself)
       else successes
       end
@@ -63,6 +53,37 @@ module Plait
     end
 
     private
+
+    def drive
+      # An executor may have a thread already: one that was never assigned could not be ended.
+      Uninterruptible.run { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
+      Finalizer.of(self, @executor)
+      @pending = 0
+      complete = false
+      yield
+      collect while @pending.positive?
+      cut_off(Mechanisms::Executor::LEFT_BEHIND) unless @executor.await_rest(@options.deadline)
+      complete = true
+    ensure
+      shut(complete)
+    end
+
+    def values
+      results = []
+      @consumer = ->(outcome) { results[outcome.index] = outcome.value }
+      drive { together(results) || feed }
+      results
+    end
+
+    # Where nothing asks for single outcomes, the executor goes from item to item by itself.
+    # @return [Boolean] false: it can't
+    def together(results)
+      return false unless @items.instance_of?(Array) && @options.deadline.nil? && @options.progress.nil?
+
+      failed = @executor.run_all(@items, results)
+      fail_with(failed) if failed
+      failed.nil?
+    end
 
     def successes
       values = gather { |outcome| outcome.value.nil? ? NOTHING : outcome.value }

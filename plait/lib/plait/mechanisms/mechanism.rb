@@ -80,6 +80,13 @@ module Plait
       #   waits; nil where it does anyhow
       def supply(*, **) = nil
 
+      # Runs the items of an Array as {#submit} and {#take} would, and stores each value at its index. Called once, instead of
+      # these, where an outcome is of interest only if it is a failure.
+      # @param items [Array] may change meanwhile
+      # @param values [Array]
+      # @return [Outcome, nil, false] the first failure, after which no item is started; nil: none; false: there is no such way
+      def run_all(*) = false
+
       # @return [Boolean] whether {#take} would return at once
       def ready? = false
 

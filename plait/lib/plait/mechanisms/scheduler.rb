@@ -63,6 +63,7 @@ module Plait
       @selector = open_selector
       @timers = Timers.new
       @strands = Strands.new(self) { @loop.transfer }
+      @jobs = @strands.jobs
       @ready = []
       @inbox = Inbox.new(self, @selector)
       @blocked = {}.compare_by_identity
@@ -130,6 +131,10 @@ module Plait
     # @api private
     def end_spare_fibers = @strands.close(finish: true)
 
+    # Called by a job in its `run`, which is over then, to be run once more.
+    # @api private
+    def again(job) = @jobs << job
+
     # Called by a job when its `run` is over.
     # @api private
     def finished
@@ -169,9 +174,6 @@ module Plait
     # @api private
     def ready(entry) = @ready << entry
 
-    # @api private
-    def slice_left? = Deadline.now < @slice_end
-
     # Runs the block on the thread pool of this loop; the current fiber waits for it.
     # @return [Object] the block's value
     def offload(&block) = offload_pool.call(&block)
@@ -195,7 +197,7 @@ module Plait
 
     def poll(bound)
       bound = 0 unless @ready.empty? && !@strands.runnable?
-      return spin(@ready, @strands.jobs, @timers.heap, bound) if @spinning
+      return spin(@ready, @jobs, @timers.heap, bound) if @spinning
 
       @watchdog&.idle
       @selector.select(interval(bound))

@@ -63,11 +63,9 @@ module Plait
         # @return [Array<Symbol>] instance variables that are not ours
         def others(object) = object.instance_variables.reject { |name| name.start_with?(OURS) }
 
-        private
-
         unless Native.available?
-          def bare? = Own.current.nil? && !left?(nil)
-
+          # @param own [Own, nil] of the current fiber
+          # @return [Boolean] whether an item has left something
           def left?(own)
             thread = Thread.current
             fiber = Fiber.current
@@ -76,6 +74,12 @@ module Plait
 
             STORAGE && fiber.storage.to_h.size > (own ? 1 : 0)
           end
+        end
+
+        private
+
+        unless Native.available?
+          def bare? = Own.current.nil? && !left?(nil)
         end
 
         # Ruby keeps the names of variables that are nil.

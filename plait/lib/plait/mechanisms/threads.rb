@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/errors"
+require_relative "attempt"
 require_relative "mechanism"
 require_relative "scope/threaded"
 require_relative "worker_thread"
@@ -65,6 +66,17 @@ module Plait
           @queue << [attempt, index, item, made]
         end
 
+        # Elsewhere than in CRuby two workers might take the same item; and an item may be tried again on another thread.
+        def run_all(items, values)
+          return false if RUBY_ENGINE != "ruby" || !@attempt.is_a?(Attempt) || @attempt.policy.retries.count.positive?
+
+          series = Series.new(@attempt, items, values)
+          employ(series) while @active < [@limit, items.size].min && series.more?
+          failure = nil
+          @active -= 1 until @active.zero? || (failure = @finished.pop)
+          failure
+        end
+
         def ready? = !@finished.empty?
 
         def take
@@ -86,7 +98,7 @@ module Plait
           @queue.clear
           @queue.close
           WorkerThread.stop(@workers)
-          Array.new(@finished.size) { @finished.pop }
+          Array.new(@finished.size) { @finished.pop }.compact
         end
 
         def remains = Workers.remains(@queue, @workers)
@@ -98,6 +110,11 @@ module Plait
         end
 
         private
+
+        def employ(series)
+          start_worker
+          @queue << series
+        end
 
         # Where the system gives no further thread, the existing threads do the work.
         def start_worker(number = free_number)

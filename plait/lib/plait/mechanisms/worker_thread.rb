@@ -2,6 +2,7 @@
 
 require_relative "../values/errors"
 require_relative "../values/outcome"
+require_relative "attempt"
 require_relative "interruption"
 require_relative "state"
 
@@ -61,6 +62,8 @@ module Plait
     def work(number, queue, finished)
       Mechanisms::State.clear # a thread inherits the storage of the fiber that starts it
       while (task = queue.pop)
+        return perform_all(number, task, finished) if task.is_a?(Series)
+
         perform(number, task, finished)
         task.clear # on Ruby 4.0 a stale reference to it stays on the stack while the thread waits
       end
@@ -84,6 +87,22 @@ module Plait
       raise
     ensure
       finished << record_death(index, item, number, attempts) unless over
+    end
+
+    # An interruption may arrive anywhere: what is not done then is no longer needed. One nil says that it is over.
+    def perform_all(number, series, finished)
+      index = nil
+      Mechanisms::Interruption.admit do
+        while (index = series.advance)
+          series.perform(index, number) { |outcome| finished << outcome }
+          Mechanisms::State.clear
+        end
+      end
+      over = true
+    rescue Mechanisms::Interruption
+      over = true
+    ensure
+      finished << (WorkerThread.death(*series.taken(index), number, 1) unless over)
     end
 
     def record_death(...) = @fatal_outcome = WorkerThread.death(...)

@@ -2,6 +2,8 @@
 
 require "plait/io/native"
 require_relative "../headers"
+require_relative "../auth"
+require_relative "../form"
 require_relative "../request"
 
 module Plait
@@ -95,7 +97,7 @@ module Plait
           case name
           when :headers then @headers = value.dup if value.is_a?(Hash)
           when :timeout then @timeout = value
-          when :auth then @auth = value if value.is_a?(Array) || value.is_a?(Hash)
+          when :auth then @auth = value if Auth.plain?(value)
           when :redirects then @stays = true if value == false
           end
         end

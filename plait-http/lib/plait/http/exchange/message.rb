@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1"
+require "plait/values/deadline"
 require_relative "../upload"
 
 module Plait
@@ -16,10 +17,12 @@ module Plait
 
         attr_reader :request, :route, :upload
 
+        # @param retries [Retries]
         # @param trusted [Boolean] see {Heads#whole}
-        def initialize(client, request, trusted: true)
+        def initialize(client, request, retries = client.settings.retries, trusted: true)
           @client = client
           @request = request
+          @retries = retries
           @trusted = trusted
           @route = client.routes.fetch(request.origin)
           @upload = Upload.wrap(request.body, chunked: request.headers.key?("transfer-encoding") || nil) if request.body
@@ -27,15 +30,24 @@ module Plait
 
         # @param request [Request] where a redirect leads to
         def follow(request)
-          Message.new(@client, request, trusted: @trusted && request.origin == @request.origin)
+          Message.new(@client, request, @retries, trusted: @trusted && request.origin == @request.origin)
         end
 
         # @return [String] whole
         # @raise [UsageError, LocalProtocolError]
         def head
+          @credentials_at = Deadline.now
           all = fields
           @login = Protocols::HTTP1::Persistence.login_in_request?(all)
           @client.heads.whole(@request, @route.forwarded? ? absolute_target : @request.url.target, all)
+        end
+
+        # @param response [Response] a 401
+        # @return [Boolean] whether the message has other credentials now; once
+        def renewed?(response)
+          return false if @renewed || !replayable?
+
+          @renewed = @client.heads.renew(response, @request, trusted: @trusted, since: @credentials_at || 0.0)
         end
 
         # @return [Headers] all that go out with it: the client's, too
@@ -56,8 +68,8 @@ module Plait
         # @return [Boolean] whether the body can be sent again
         def replayable? = @upload.nil? || @upload.replayable?
 
-        # @return [Boolean] whether to send it twice is as good as once
-        def repeatable? = @request.idempotent? && replayable?
+        # @return [Boolean] whether it may be sent twice
+        def repeatable? = (@request.idempotent? || @retries.repeat?(@request.method)) && replayable?
 
         def to_s = "#{@request.method} #{@request.url}"
 

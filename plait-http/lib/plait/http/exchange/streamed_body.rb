@@ -72,14 +72,14 @@ module Plait
         end
 
         # The caller has stopped reading it.
-        def close
-          @over = true
-          @decoder&.close
-        end
+        def close = stop
+
+        # For {ResponseMethods#close}, within the block.
+        def finish = nil
 
         # As {close}; reads a small rest, so that the connection can be used again.
         def drop
-          close
+          stop
           return if @wire.reusable? || @wire.closed?
 
           drain unless @response["content-length"].to_i > SMALL
@@ -87,6 +87,11 @@ module Plait
         end
 
         private
+
+        def stop
+          @over = true
+          @decoder&.close
+        end
 
         def receive(&block)
           while (piece = @wire.read_piece)

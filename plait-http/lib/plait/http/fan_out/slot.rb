@@ -35,6 +35,7 @@ module Plait
           @timeouts = timeouts
           @deadline = deadline&.at
           @keep = keep
+          @plain = client.settings.hooks.nil? && !client.settings.repair_urls
         end
 
         # @return [Integer, nil] of the item that it has; nil: it has none
@@ -73,7 +74,7 @@ module Plait
         private
 
         def forward(item, waiter)
-          plain = item.is_a?(String) && Interception.current.nil?
+          plain = item.is_a?(String) && @plain && Interception.current.nil?
           return straight(item, waiter) if launched? || (plain && @route&.serves?(item))
 
           release
@@ -177,6 +178,8 @@ module Plait
         end
 
         def careful(item)
+          return @client.perform_one(item, timeouts: @timeouts, deadline: limit) unless @plain
+
           @client.perform(item, timeouts: @timeouts, deadline: limit)
         end
 

@@ -282,7 +282,8 @@ module Plait
         def phase_limit
           seconds =
             case @phase
-            when :send, :read then @timeouts&.read
+            when :send then @timeouts&.write
+            when :read then @timeouts&.read
             when :greeting, :first_byte then @timeouts&.first_byte
             end
           seconds && (@moved + seconds)

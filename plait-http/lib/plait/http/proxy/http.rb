@@ -4,7 +4,7 @@ require "plait/io/connector"
 require "plait/io/stream"
 require "plait/protocols/http1"
 require "plait/values/errors"
-require_relative "../request"
+require_relative "../auth"
 
 module Plait
   module HTTP

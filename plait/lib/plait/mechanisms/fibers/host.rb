@@ -2,6 +2,7 @@
 
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
+require_relative "../attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../scheduler"
@@ -33,6 +34,26 @@ module Plait
           @loop.run_until { !@finished.empty? }
           @pending -= 1
           @finished.shift
+        end
+
+        def run_all(items, values)
+          return false unless @attempt.is_a?(Attempt)
+
+          series = Series.new(@attempt, items, values)
+          [@limit, items.size].min.times do |slot|
+            relay = Relay.new(self, series, slot, @loop)
+            @runs[relay] = true
+            start(relay)
+          end
+          @loop.run_until { @runs.empty? || !@finished.empty? }
+          @finished.shift
+        end
+
+        # Called by a relay.
+        # @param outcome [Outcome] a failed one
+        def fail(outcome)
+          @finished << outcome
+          @loop.look_again
         end
 
         def interrupt(...) = @loop.interrupt(...)

@@ -7,6 +7,7 @@ require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../options"
 require_relative "../rails_execution"
+require_relative "../state"
 require_relative "../time_limit"
 
 module Plait
@@ -117,6 +118,46 @@ module Plait
         end
       end
 
+      # A place of a pool, where items of a series run one after another.
+      class Relay < Run
+        # @param series [Series]
+        # @param loop [Scheduler]
+        def initialize(pool, series, slot, loop)
+          super(pool, nil, nil, nil, slot)
+          @series = series
+          @loop = loop
+        end
+
+        # (see Run#run)
+        def run
+          return if @interrupted
+
+          @fiber = Fiber.current
+          go_on = work(State::Own.current)
+        rescue Interruption => e
+          @pool.escalate(e) unless @interrupted
+        ensure
+          @fiber = nil
+          go_on ? @loop.again(self) : leave
+        end
+
+        private
+
+        # @return [Boolean] true: it is another job's turn, or the fiber has to clear what an item has left behind
+        def work(own)
+          while (index = @series.advance)
+            @series.perform(index, @slot) { |outcome| @pool.fail(outcome) }
+            return true if State.left?(own) || !@loop.slice_left?
+          end
+          false
+        end
+
+        def leave
+          @pool.finish(self, nil)
+          @pool = @series = @loop = nil
+        end
+      end
+
       # Runs the items on the loop that the calling fiber already lives on: ours or another library's.
       class Guest < Pool
         def initialize(attempt, limit)
@@ -157,7 +198,7 @@ module Plait
         end
       end
 
-      private_constant :Pool, :Run, :Guest
+      private_constant :Pool, :Run, :Relay, :Guest
     end
   end
 end

@@ -19,6 +19,10 @@ module Plait
         Alarm.new(self, block).tap { |alarm| arm(alarm, seconds) }
       end
 
+      # @return [Boolean] whether another job may start before descriptors and timers are looked at
+      # @api private
+      def slice_left? = Deadline.now < @slice_end
+
       # Hands control to the loop until something readies the current fiber.
       # @api private
       def suspend
