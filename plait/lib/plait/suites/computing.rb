@@ -169,7 +169,7 @@ module Plait
       NAME = "computing"
       TITLE = "Computing"
       SUMMARY = "16 × Zlib::Deflate.deflate of 8 MB, which releases the GVL, and pure Ruby, which holds it"
-      BRIEF = { scale: 0.125, jruby: false }.freeze
+      BRIEF = { scale: 0.06, jruby: false }.freeze
       # Seconds, see {Waiting::BUDGET}.
       BUDGET = 600.0
 

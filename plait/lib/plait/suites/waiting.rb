@@ -11,7 +11,7 @@ module Plait
       NAME = "waiting"
       TITLE = "Waiting"
       SUMMARY = "three functions that sleep 3, 2 and 5 s: 10 s one after another, 5 s under anything concurrent"
-      BRIEF = { scale: 0.03 }.freeze
+      BRIEF = { scale: 0.02 }.freeze
       # Seconds of it.
       BRIEF_BUDGET = 20.0
       # Seconds: seven rows of 10 and 5 s are settled after nine rounds.
