@@ -44,8 +44,8 @@ class HelpersTest < Minitest::Test
   end
 
   def test_what_waits_by_itself_is_not_the_machines
-    best = Array.new(10) { Support::RunQueue.seconds { sleep(0.05) } }.max
-    assert_operator(best, :>=, 0.04)
+    best = Array.new(10) { Support::RunQueue.seconds { sleep(0.1) } }.max
+    assert_operator(best, :>=, 0.05) # other threads of this process may wait for a processor meanwhile
   end
 
   def test_a_warning_about_our_file_fails_the_test
