@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "scalability"
 require_relative "../values/quantity"
 require_relative "judgement"
 require_relative "statistics"
@@ -107,7 +108,7 @@ module Plait
       # @return [Hash]
       def to_h
         { on: on, limit: limit, goal: @goal, certainty: certainty, gain: gain&.to_h, same_as: same_as, excluded: excluded,
-          failure: failure, interrupted: @interrupted, items: @items, profile: @profile&.to_h,
+          failure: failure, interrupted: @interrupted, items: @items, profile: @profile&.to_h, scaling: scaling&.to_h,
           rounds: @series.map { |(mechanism, width), values| { on: mechanism, limit: width, values: values } } }
       end
 
@@ -125,7 +126,7 @@ module Plait
 
       def answer
         [sentence, "  #{line}", labelled("Why", why), labelled("How sure", how_sure), labelled("Not", others.join("; ")),
-         labelled("Would change it", of_rules(:change)), labelled("To settle it", settling)]
+         labelled("Limits", limits), labelled("Would change it", of_rules(:change)), labelled("To settle it", settling)]
       end
 
       def no_answer
@@ -169,6 +170,22 @@ module Plait
       def why
         found = "an item takes #{Quantity.seconds(@profile.wall)}"
         [found, *of_rules(:why)].reject(&:empty?).join("; ")
+      end
+
+      # @return [Scalability, nil] of the advised mechanism, over the limits that were tried
+      def scaling
+        points = row ? @scanned.select { |(mechanism, width), _| mechanism == on && width.is_a?(Integer) } : {}
+        Scalability.of(points.to_h { |(_, width), time| [width, 1 / time] })
+      end
+
+      # A peak far beyond what was tried is a guess.
+      def limits
+        fit = scaling or return
+        widths = @scanned.keys.filter_map { |mechanism, width| width if mechanism == on }
+        known = "#{Array(on).join(" × ")} was tried with #{widths.sort.join(", ")} at once"
+        return "#{known}; more at once is slower from about #{fit.peak} on" if fit.peak && fit.peak <= widths.max
+
+        "#{known}; #{Quantity.percent(fit.contention)} of an item waits for its turn" if fit.contention > 0.005
       end
 
       def of_rules(about)

@@ -82,8 +82,9 @@ module Plait
         (@lower_is_better ? medians.min_by(&:last) : medians.max_by(&:last))&.first
       end
 
-      # @return [Object, nil] the best row; without one the simplest that is near the leader, which settles nothing
-      def favourite = best || rows.find { |row| row == leader || against(row, leader).ratio.to_f.between?(0.01, SAME) }
+      # @return [Object, nil] the best row; where that is not settled, the simplest that is near the leader: one round in which
+      #   the machine stood still must not make a row the answer that takes twenty times as long
+      def favourite = settled? ? best : rows.find { |row| row == leader || near_leader?(row) }
 
       # @return [Array<Object>] rows that are the same as the best
       def equals = answered(:same)
@@ -110,6 +111,11 @@ module Plait
       end
 
       private
+
+      def near_leader?(row)
+        ratio = against(row, leader).ratio or return false
+        @lower_is_better ? ratio <= SAME : ratio >= 1 / SAME
+      end
 
       def others(row) = rows - [row]
 
