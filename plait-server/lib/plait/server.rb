@@ -10,7 +10,6 @@ module Plait
 end
 
 require_relative "server/executor_selection"
-require_relative "server/http2"
 require_relative "server/native_core"
 require_relative "server/options"
 require_relative "server/shift"
@@ -18,6 +17,7 @@ require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/io/stop_signal"
 require "plait/io/tls"
+require "plait/protocols/http2/frames"
 require "plait/io/workers"
 require "plait/mechanisms/scheduler"
 require "plait/values/deadline"
@@ -169,7 +169,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     private
 
-    def tls_server(words) = Io::TLS::Server.new(alpn: HTTP2.protocols, **words)
+    def tls_server(words) = Io::TLS::Server.new(alpn: Protocols::HTTP2::ALPN, **words)
 
     def supervise
       life = @options.life

@@ -2,10 +2,10 @@
 
 require "openssl"
 require "uri"
-require_relative "http2"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/io/tls"
+require "plait/protocols/http2/frames"
 require "plait/values/errors"
 
 module Plait
@@ -129,7 +129,7 @@ module Plait
         return unless @endpoint.tls?
 
         @tls ||= Io::TLS::Server.new(certificate: @words["cert"], key: @words["key"], client_ca: @words["ca"],
-                                     verify_client: verification, alpn: HTTP2.protocols)
+                                     verify_client: verification, alpn: Protocols::HTTP2::ALPN)
       rescue UsageError => e
         raise UsageError, "#{@text}: #{e.message.delete_prefix("#{@text}: ")}"
       end

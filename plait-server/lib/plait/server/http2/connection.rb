@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "frames"
 require_relative "slot"
-require_relative "session"
 require "plait/io/channel"
 require "plait/io/reactor"
+require "plait/protocols/http2/server"
 require "plait/values/deadline"
 
 module Plait
   class Server
+    # HTTP/2 on the server's side: each stream becomes a connection of HTTP/1.1 to the core, which so is one engine for both, with
+    # one set of bounds.
     module HTTP2
       # One peer that speaks HTTP/2, from its greeting to its end: one thread or fiber does all of it, however many streams
       # there are.
@@ -30,7 +31,7 @@ module Plait
           @channel = Io::Channel.new(io)
           @options = options
           @bring = bring
-          @session = Session.new(self, options.limits.head)
+          @session = Protocols::HTTP2::Server.new(self, head: options.limits.head, clock: Deadline.method(:now))
           @reactor = Io::Reactor.new
           @slots = {}
           @free = {}
@@ -43,7 +44,7 @@ module Plait
           @reactor.add(@channel.io, self, @armed = mode)
           turn until over?
           say_goodbye unless @gone
-        rescue Violation
+        rescue Protocols::HTTP2::Violation
           say_goodbye
         rescue *Io::Channel::BREAKS
           nil # it has left
@@ -84,7 +85,7 @@ module Plait
 
         def finish(stream, trailers) = @slots[stream.id]&.finish(trailers)
 
-        def reset(stream)
+        def reset(stream, _reason)
           slot = @slots.delete(stream.id) or return
           slot.leave
           discard(slot)
@@ -135,7 +136,7 @@ module Plait
           before = @session.output.bytesize
           @channel.transmit(@session.output)
           @moved = Deadline.now if @session.output.bytesize < before
-          @look = true if before >= Session::CONGESTED && !@session.congested?
+          @look = true if before >= Protocols::HTTP2::Server::CONGESTED && !@session.congested?
         end
 
         # ---- waiting ----
@@ -278,5 +279,6 @@ module Plait
         end
       end
     end
+    private_constant :HTTP2
   end
 end
