@@ -3,6 +3,7 @@
 require "plait/protocols/http2/fields"
 require "plait/values/deadline"
 require "plait/values/errors"
+require_relative "../headers"
 require_relative "../response"
 require_relative "../timeouts"
 
@@ -260,7 +261,7 @@ module Plait
 
         # @return [Response] without its body
         def response
-          Response.build(status: @answer.status, headers: @answer.fields, body: nil, version: "2")
+          Response.build(status: @answer.status, headers: Headers.received(@answer.fields), body: nil, version: "2")
         end
 
         # @return [Array<Float>] seconds of sending, until the head came, and of reading

@@ -10,11 +10,17 @@ module Plait
       class Decompressor
         # Bytes of a number behind its first one: five are 35 bits (§5.1 lets us refuse more).
         LONGEST = 5
+        # Coded texts that are remembered, and bytes of each: many servers write the same fields again with each head, outside of
+        # the table.
+        REMEMBERED = 64
+        SHORT = 64
+        private_constant :LONGEST, :REMEMBERED, :SHORT
 
         # @param largest [Integer] bytes of a list of fields, as SETTINGS_MAX_HEADER_LIST_SIZE counts them
         def initialize(largest)
           @largest = largest
           @table = Table.new
+          @texts = {}
         end
 
         # @param block [String] binary, whole
@@ -88,7 +94,18 @@ module Plait
           cut if @at + size > @block.bytesize
           bytes = @block.byteslice(@at, size)
           @at += size
-          (coded ? Huffman.decode(bytes) : bytes).freeze
+          coded ? decoded(bytes) : bytes.freeze
+        end
+
+        def decoded(bytes)
+          @texts[bytes] || Huffman.decode(bytes).freeze.tap { |text| remember(bytes, text) }
+        end
+
+        def remember(bytes, text)
+          return if bytes.bytesize > SHORT
+
+          @texts.shift if @texts.size >= REMEMBERED
+          @texts[bytes] = text
         end
 
         def cut = raise(Error, "a header block that ends too early")
