@@ -16,8 +16,10 @@ module Plait
       class Connection
         # Times that the peer is read before others get their turn.
         TURN = 8
-        # Connections to the core without a request that are kept for the next ones.
-        KEPT = 16
+        # Connections to the core without a request that are kept for the next ones: of a busy peer, and of one that was idle
+        # for a moment. A new one costs as much as three requests.
+        KEPT = 128
+        KEPT_IDLE = 16
         # Seconds between two looks at streams that wait for their peer.
         LOOK = 1
         # Seconds, and bytes, that a peer may go on sending after GOAWAY: a connection closed with bytes unread is reset, and
@@ -149,7 +151,7 @@ module Plait
 
         def deadline
           return Deadline.after(0) if @look || (@more && !@session.congested?)
-          return Deadline.after(LOOK) if waiting?
+          return Deadline.after(LOOK) if waiting? || @free.size > KEPT_IDLE
 
           @session.idle? ? patience && Deadline.new(@idle + patience) : nil
         end
@@ -252,6 +254,7 @@ module Plait
         # The core waits for the peer as long, and would not notice what is stuck here.
         def look_at_slots(now)
           @looked = now
+          discard(@free.each_key.first) while @slots.empty? && @free.size > KEPT_IDLE
           late = @slots.values.select { |slot| slot.stalled?(now, @options.write_timeout) }
           late.each { |slot| @session.reset(slot.stream, :cancel) }
         end
