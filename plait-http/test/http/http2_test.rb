@@ -16,6 +16,7 @@ class HTTP2Test < Minitest::Test
   include IoCases
 
   H2 = Plait::HTTP.const_get(:HTTP2)
+  Protocol = Plait.const_get(:Protocols)::HTTP2
   Timeouts = Plait::HTTP::Timeouts
   CA = Certificates::Authority.new
   LEAF = CA.issue("DNS:localhost", "IP:127.0.0.1")
@@ -423,7 +424,8 @@ class HTTP2Test < Minitest::Test
     "pieces of a body that are empty" => [/keeps us busy/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::DATA, 0, 1)],
     "trailers that are empty" => [/trailers that do not end/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::HEADERS, 4, 1)],
     "pieces of a head that are empty" =>
-      [/a header block of 1 bytes in 34 frames/, HTTP2Peer.frame(HTTP2Peer::HEADERS, 0, 1, HTTP2Peer::STATUS_200), HTTP2Peer.frame(9, 0, 1)],
+      [/a header block of 1 bytes in 34 frames/, HTTP2Peer.frame(HTTP2Peer::HEADERS, 0, 1, HTTP2Peer::STATUS_200),
+       HTTP2Peer.frame(9, 0, 1)],
     "priorities" => [/keeps us busy/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::DATA, 0, 1, "x"), :priority],
     "pings, and hears none of the answers" =>
       [/keeps us busy/, HEAD_OF_ANSWER, HTTP2Peer.frame(HTTP2Peer::DATA, 0, 1, "x"), *[PING] * 500]
@@ -693,7 +695,7 @@ class HTTP2Test < Minitest::Test
 
   private
 
-  def connector = Io::Connector.new(tls: Io::TLS::Client.new(cert_store: CA.store, alpn: Plait.const_get(:Protocols)::HTTP2::ALPN))
+  def connector = Io::Connector.new(tls: Io::TLS::Client.new(cert_store: CA.store, alpn: Protocol::ALPN))
 
   # An nginx with HTTP/2, a connection to it, and its URL.
   def nginx(directives = "", http: "")
@@ -728,7 +730,7 @@ class HTTP2Test < Minitest::Test
 
   def connect_tls(server)
     socket = connect_socket(server)
-    assert(Plait.const_get(:Protocols)::HTTP2.spoken?(socket))
+    assert(Protocol.spoken?(socket))
     H2::Connection.new(socket, endpoint: Io::Endpoint.tls("localhost", server.secure_port))
   end
 

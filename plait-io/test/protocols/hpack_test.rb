@@ -23,7 +23,8 @@ class HPACKTest < Minitest::Test
     "C.2.3" => [["100870617373776f726406736563726574", [%w[password secret]]]],
     "C.2.4" => [["82", [%w[:method GET]]]],
     "C.3" => [
-      ["828684410f7777772e6578616d706c652e636f6d", [%w[:method GET], %w[:scheme http], %w[:path /], %w[:authority www.example.com]]],
+      ["828684410f7777772e6578616d706c652e636f6d",
+       [%w[:method GET], %w[:scheme http], %w[:path /], %w[:authority www.example.com]]],
       ["828684be58086e6f2d6361636865",
        [%w[:method GET], %w[:scheme http], %w[:path /], %w[:authority www.example.com], %w[cache-control no-cache]]],
       ["828785bf400a637573746f6d2d6b65790c637573746f6d2d76616c7565",
@@ -38,7 +39,8 @@ class HPACKTest < Minitest::Test
     ],
     "C.6.1" => [
       ["488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae82ae43d3",
-       [%w[:status 302], %w[cache-control private], ["date", "Mon, 21 Oct 2013 20:13:21 GMT"], %w[location https://www.example.com]]]
+       [%w[:status 302], %w[cache-control private], ["date", "Mon, 21 Oct 2013 20:13:21 GMT"],
+        %w[location https://www.example.com]]]
     ]
   }.freeze
 
@@ -96,8 +98,8 @@ class HPACKTest < Minitest::Test
 
   # block => what is wrong with it
   {
-    "\x80" => /number 0 is not in the table/, "\xbe" => /number 62/, "\xff\x80\x01" => /number 255/, "\x7f" => /ends too early/,
-    "\x40" => /ends too early/, "\x40\x05abc" => /ends too early/, "\x40\x01a" => /ends too early/, "\x40\x01a\x7f" => /too early/,
+    "\x80" => /number 0 is not in the table/, "\xbe" => /number 62/, "\xff\x80\x01" => /number 255/, "\x7f" => /too early/,
+    "\x40" => /too early/, "\x40\x05abc" => /too early/, "\x40\x01a" => /too early/, "\x40\x01a\x7f" => /too early/,
     "\xff\xff\xff\xff\xff\xff" => /more than 5 bytes/, "\x82\x20" => /behind a field/, "\x3f\xe2\x1f" => /a table of 4097 bytes/,
     "\x00\x81\xff\x00" => /wrong end/, "\x00\x84\xff\xff\xff\xff\x00" => /the sign for the end/, "\x00\x82\x00\x00" => /wrong end/
   }.each do |block, complaint|

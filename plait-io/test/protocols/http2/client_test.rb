@@ -128,7 +128,7 @@ class HTTP2ClientTest < Minitest::Test
     greeted
     2.times { get }
     sent
-    @client.receive(([1, 3].map { |id| frame(HEADERS, 4, id, ANSWER) }).join)
+    @client.receive(frame(HEADERS, 4, 1, ANSWER) + frame(HEADERS, 4, 3, ANSWER))
     64.times { @client.receive(data(1, "x" * 16_384)) }
     assert_equal([0], sent.select { |frame| frame.type == WINDOW_UPDATE }.map(&:id).uniq)
     @client.receive(data(3, "others go on"))
@@ -246,7 +246,8 @@ class HTTP2ClientTest < Minitest::Test
   def conversation
     settings([3, 100], [4, 70_000]) + frame(HEADERS, 4, 1, ANSWER) + data(1, "abc") + window(1, 100) + ping +
       frame(HEADERS, PRIORITIZED | PADDED | 4, 3, "\x02#{[1, 1].pack("NC")}\x88ab".b) + data(1, "d", last: true) +
-      frame(HEADERS, 1, 5, "\x88\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\x1b\xff".b) +
+      frame(HEADERS, 1, 5,
+            "\x88\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\x1b\xff".b) +
       frame(CONTINUATION, 4, 5) + reset(3) + frame(GOAWAY, 0, 0, "\0" * 8)
   end
 end

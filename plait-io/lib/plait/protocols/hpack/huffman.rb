@@ -9,7 +9,7 @@ module Plait
       module Huffman
         # Bits of each byte's code, then of the sign for the end. The code is canonical (§5.2): shorter codes come first, equally
         # long ones in the order of their bytes, and each code is its predecessor plus one.
-        LENGTHS = %w[
+        LENGTHS = <<~BITS.split.map(&:to_i).freeze
           13 23 28 28 28 28 28 28 28 24 30 28 28 30 28 28 28 28 28 28 28 28 30 28 28 28 28 28 28 28 28 28
           6 10 10 12 13 6 8 11 10 10 8 11 8 6 6 6 5 5 5 6 6 6 6 6 6 6 7 8 15 6 12 10
           13 6 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 8 7 8 13 19 13 14 6
@@ -19,7 +19,7 @@ module Plait
           26 26 20 19 22 23 22 25 26 26 26 27 27 26 24 25 19 21 26 27 27 26 27 24 21 21 26 26 28 27 27 27
           20 24 20 21 22 21 21 23 22 22 25 25 24 24 26 23 26 27 26 26 27 27 27 27 27 28 27 27 27 27 27 26
           30
-        ].map(&:to_i).freeze
+        BITS
         # Sorted by their codes.
         SYMBOLS = LENGTHS.each_index.sort_by { |symbol| [LENGTHS[symbol], symbol] }.freeze
         # Each byte's code as digits 0 and 1, and that of the sign for the end.
@@ -73,10 +73,7 @@ module Plait
           *way, last = code.each_char.map(&:to_i)
           way.inject(ROOT) { |place, digit| place[digit] ||= Place.new }[last] = symbol
         end
-        8.times.inject(ROOT) do |place, _|
-          place.final = true
-          place[1]
-        end
+        (0..7).each { |ones| ("1" * ones).each_char.inject(ROOT) { |place, _| place[1] }.final = true }
         private_constant :LENGTHS, :SYMBOLS, :CODES, :Place, :ROOT
 
         module_function

@@ -13,7 +13,7 @@ module Plait
       # The fields that a block refers to by a number: the static ones, then the latest ones of earlier blocks.
       class Table
         # Appendix A; the first one has the number 1.
-        STATIC = <<~FIELDS.split(/ \| |\n/).map { |field| field.split("=", 2).tap { |pair| pair[1] ||= "" }.each(&:freeze).freeze }.freeze
+        STATIC = <<~FIELDS.split(/ \| |\n/).map { |field| [*field.split("=", 2), ""].first(2).each(&:freeze).freeze }.freeze
           :authority | :method=GET | :method=POST | :path=/ | :path=/index.html | :scheme=http | :scheme=https | :status=200
           :status=204 | :status=206 | :status=304 | :status=400 | :status=404 | :status=500 | accept-charset
           accept-encoding=gzip, deflate | accept-language | accept-ranges | accept | access-control-allow-origin | age | allow

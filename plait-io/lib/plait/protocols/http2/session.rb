@@ -99,7 +99,7 @@ module Plait
         def give_up = go_away(:internal_error)
 
         # @return [Integer] bytes that the peer takes now
-        def room(stream) = stream.window < @window ? stream.window : @window
+        def room(stream) = [stream.window, @window].min
 
         # @param fields [Array<Array(String, String)>] in lower case, pseudo fields first; or trailers
         # @param last [Boolean]
