@@ -17,7 +17,7 @@ module Plait
           values = numbers[name] ||= { nil => at + 1 }
           values[value] ||= at + 1 unless value.empty?
         end.each_value(&:freeze).freeze
-        # How a field is written that is not in the table => the bits of its first byte, and those left for a number (§6.2).
+        # How a field is written that is not in the table => the first byte, and its bits that are left for a number (§6.2).
         ADDED = [0x40, 0x3f].freeze
         PLAIN = [0x00, 0x0f].freeze
         NEVER = [0x10, 0x0f].freeze

@@ -6,10 +6,10 @@ module Plait
   module Protocols
     module HTTP2
       # A client's side of a connection. It calls the host also with `head(stream, fields, last)` for each head on a stream,
-      # trailers among them, and with `go_away(last, error, words)`: later streams than the last will have no answer.
+      # trailers among them, and with `go_away(last, error, words)`: streams behind the last get no answer.
       class Client < Session
         # Bytes that the peer may send before we say that we have taken them, on each stream and on all together. What has come
-        # on a stream that nobody reads does not hold up the others.
+        # on a stream without a reader does not hold up the others.
         WINDOW = 1024 * 1024
         # Streams at once, before the peer's settings have come: it would refuse more, and mostly sends its settings before the
         # first answer.

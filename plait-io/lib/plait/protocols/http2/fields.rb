@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../hpack/table"
+
 module Plait
   module Protocols
     module HTTP2
@@ -13,17 +15,28 @@ module Plait
         # As a client takes them (§8.2.1).
         LENIENT = /\A(?:[^\x00\x0a\x0d \t](?:[^\x00\x0a\x0d]*[^\x00\x0a\x0d \t])?)?\z/n
 
+        # Names that are right, so that most fields need one look-up.
+        KNOWN = (HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION).to_h { |name| [name, true] }.freeze
+        private_constant :KNOWN
+
         # @param fields [Array<Array(String, String)>] binary, without pseudo fields
         # @param values [Regexp] {STRICT} or {LENIENT}
         # @return [String, nil] what is wrong with them
         def self.fault(fields, values)
           fields.each do |name, value|
-            return "the pseudo field #{name} behind other fields, or in trailers" if name.start_with?(":")
-            return "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
+            wrong = KNOWN.key?(name) ? nil : name_fault(name)
+            return wrong if wrong
             return "the value #{value.inspect[0, 80]} of #{name}" unless values.match?(value)
           end
           nil
         end
+
+        def self.name_fault(name)
+          return "the pseudo field #{name} behind other fields, or in trailers" if name.start_with?(":")
+
+          "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
+        end
+        private_class_method :name_fault
       end
     end
   end

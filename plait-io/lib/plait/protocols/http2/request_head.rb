@@ -55,11 +55,11 @@ module Plait
         private
 
         def pseudo(fields)
-          names = fields.map(&:first)
-          raise Malformed, "one of #{names.join(", ")} is unknown or there twice" if names.uniq! || (names - PSEUDO).any?
-
           values = fields.to_h
-          PSEUDO.map { |name| values[name] }
+          unknown = values.keys - PSEUDO
+          raise Malformed, "#{unknown.first || "a pseudo field"} is unknown or there twice" if values.size < fields.size || unknown.any?
+
+          values.values_at(*PSEUDO)
         end
 
         def sort(fields)

@@ -380,7 +380,7 @@ module Plait
           frame.payload.unpack("NN")
         end
 
-        def push_promise(_frame) = raise(broken(:protocol_error, "PUSH_PROMISE, which nobody allowed", "§8.4"))
+        def push_promise(_frame) = raise(broken(:protocol_error, "PUSH_PROMISE, which is not allowed", "§8.4"))
 
         # ---- mistakes of the peer ----
 
