@@ -11,7 +11,7 @@ require_relative "../server/lone_server"
 class ServerSoakTest < Minitest::Test
   include RawHTTP2
 
-  SECONDS = Integer(ENV.fetch("PLAIT_SOAK", "16"))
+  SECONDS = Integer(ENV.fetch("PLAIT_SOAK", "10"))
   # In which the heap takes the size that it needs.
   WARM_UP = [SECONDS / 2, 120].min
   # What the memory may grow by afterwards: a part. Short runs are over before the heap has its size: bytes.
