@@ -62,21 +62,28 @@ module Plait
               raise Error, "the sign for the end inside of a text" if place == 256
 
               bytes << place
-              place = ROOT
+              place = Huffman.root
             end
             [place, bytes.pack("C*").freeze].freeze
           end
         end
 
-        ROOT = Place.new
-        CODES.each_with_index do |code, symbol|
-          *way, last = code.each_char.map(&:to_i)
-          way.inject(ROOT) { |place, digit| place[digit] ||= Place.new }[last] = symbol
-        end
-        (0..7).each { |ones| ("1" * ones).each_char.inject(ROOT) { |place, _| place[1] }.final = true }
-        private_constant :LENGTHS, :SYMBOLS, :CODES, :Place, :ROOT
+        private_constant :LENGTHS, :SYMBOLS, :CODES, :Place
 
         module_function
+
+        # @return [Place] where each text begins; the tree is made on first use, since it takes some milliseconds
+        def root = @root ||= plant
+
+        def plant
+          root = Place.new
+          CODES.each_with_index do |code, symbol|
+            *way, last = code.each_char.map(&:to_i)
+            way.inject(root) { |place, digit| place[digit] ||= Place.new }[last] = symbol
+          end
+          (0..7).each { |ones| ("1" * ones).each_char.inject(root) { |place, _| place[1] }.final = true }
+          root
+        end
 
         # @param text [String]
         # @return [String] binary
@@ -89,7 +96,7 @@ module Plait
         # @return [String] binary
         # @raise [Error]
         def decode(bytes)
-          place = ROOT
+          place = root
           text = "".b
           bytes.each_byte do |byte|
             place, part = place.step(byte)
