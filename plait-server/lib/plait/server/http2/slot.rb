@@ -185,7 +185,7 @@ module Plait
         def fields_of(head)
           [[":status", head.status.to_s]] + head.to_a.filter_map do |name, value|
             name = name.downcase
-            [name.b, value.b] unless CONNECTION.include?(name)
+            [name, value] unless CONNECTION.include?(name)
           end
         end
 
