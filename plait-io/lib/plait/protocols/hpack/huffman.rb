@@ -81,7 +81,16 @@ module Plait
             *way, last = code.each_char.map(&:to_i)
             way.inject(root) { |place, digit| place[digit] ||= Place.new }[last] = symbol
           end
-          (0..7).each { |ones| ("1" * ones).each_char.inject(root) { |place, _| place[1] }.final = true }
+          mark_ends(root)
+        end
+
+        # @return [Place] the root
+        def mark_ends(root)
+          place = root
+          8.times do
+            place.final = true
+            place = place[1]
+          end
           root
         end
 

@@ -57,7 +57,8 @@ module Plait
         def pseudo(fields)
           values = fields.to_h
           unknown = values.keys - PSEUDO
-          raise Malformed, "#{unknown.first || "a pseudo field"} is unknown or there twice" if values.size < fields.size || unknown.any?
+          raise Malformed, "the pseudo field #{unknown.first}" if unknown.any?
+          raise Malformed, "a pseudo field twice" if values.size < fields.size
 
           values.values_at(*PSEUDO)
         end
