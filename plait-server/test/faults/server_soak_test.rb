@@ -18,7 +18,7 @@ class ServerSoakTest < Minitest::Test
   GROWTH = 0.05
   BYTES = SECONDS < 60 ? 24_000_000 : 3_000_000
   # Likewise, of what is in use after a collection.
-  HELD = SECONDS < 60 ? 6_000_000 : 0
+  HELD = SECONDS < 60 ? 12_000_000 : 0
   # Bytes of a small object.
   SLOT = 40
   # Bytes of a body that lies in a file.
