@@ -198,6 +198,18 @@ class HTTP2ClientTest < Minitest::Test
     assert_equal([[:data, 1, "GET"], [:finish, 1]], @host.events.last(2))
   end
 
+  def test_bytes_may_come_in_two_parts_anywhere
+    bytes = conversation
+    events, output = nil
+    (0...bytes.bytesize).each do |at|
+      setup
+      3.times { get }
+      [bytes.byteslice(0, at), bytes.byteslice(at..)].each { |part| @client.receive(part) }
+      assert_equal([events ||= @host.events, output ||= @client.output], [@host.events, @client.output], "at #{at}")
+    end
+    assert_includes(events, [:finish, 1])
+  end
+
   # Whatever comes: nothing but a Violation.
   def test_mutated_frames
     random = Random.new(seed = Integer(ENV.fetch("SEED", Random.new_seed % 100_000)))

@@ -371,6 +371,17 @@ class HTTP2ServerTest < Minitest::Test
     assert_predicate(@session, :idle?)
   end
 
+  def test_bytes_may_come_in_two_parts_anywhere
+    bytes = conversation.delete_suffix(frame(GOAWAY, 0, 0, "\0" * 8))
+    whole = Host.new
+    expected = open_session(64 * 1024, whole).tap { |session| session.receive(bytes) }.output
+    (1...bytes.bytesize).each do |at|
+      session = open_session(64 * 1024, parts = Host.new)
+      [bytes.byteslice(0, at), bytes.byteslice(at..)].each { |part| session.receive(part) }
+      assert_equal([expected, whole.bodies, whole.finished], [session.output, parts.bodies, parts.finished], "at #{at}")
+    end
+  end
+
   # Whatever comes: nothing but an error of the peer's.
   def test_mutated_frames
     random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 100_000)))
