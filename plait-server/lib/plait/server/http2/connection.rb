@@ -36,7 +36,7 @@ module Plait
           @session = Protocols::HTTP2::Server.new(self, head: options.limits.head, clock: Deadline.method(:now))
           @reactor = Io::Reactor.new
           @slots = {}
-          @free = {}
+          @free = []
           @moved = @idle = @assembled = @looked = Deadline.now
         end
 
@@ -159,7 +159,7 @@ module Plait
         def waiting? = !@session.output.empty? || @session.assembling? || @slots.each_value.any?(&:held?)
 
         def close
-          [*@slots.values, *@free.keys].each(&:close)
+          [*@slots.values, *@free].each(&:close)
           @reactor.close
           @channel.close
         end
@@ -167,7 +167,7 @@ module Plait
         # ---- slots: connections to the core, one a stream ----
 
         def free_slot
-          _, slot = @free.shift
+          slot = @free.pop
           return slot if slot.nil? || !slot.stale?
 
           discard(slot)
@@ -199,7 +199,7 @@ module Plait
         end
 
         def keep(slot)
-          @free[slot] = slot
+          @free << slot
           arm_slot(slot)
         end
 
@@ -254,7 +254,7 @@ module Plait
         # The core waits for the peer as long, and would not notice what is stuck here.
         def look_at_slots(now)
           @looked = now
-          discard(@free.each_key.first) while @slots.empty? && @free.size > KEPT_IDLE
+          discard(@free.last) while @slots.empty? && @free.size > KEPT_IDLE
           late = @slots.values.select { |slot| slot.stalled?(now, @options.write_timeout) }
           late.each { |slot| @session.reset(slot.stream, :cancel) }
         end
