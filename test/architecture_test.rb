@@ -29,8 +29,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",
       "plait/lib/plait/mechanisms/patches.rb" => "a patch is loaded on the Rubies that need it",
       "plait/lib/plait/mechanisms/ractors/port.rb" => "likewise",
-      "plait-http/lib/plait/http/connections.rb" => "OpenSSL and http-2 are for programs that speak TLS and HTTP/2",
-      "plait-server/lib/plait/server/http2.rb" => "http-2 is for servers that speak TLS",
+      "plait-http/lib/plait/http/connections.rb" => "OpenSSL is for programs that speak TLS",
       "plait-http/lib/plait/commands/" => "a command is loaded when it is run: `plait --help` answers at once",
       "plait-rpc/lib/plait/commands/" => "likewise",
       "plait-server/lib/plait/commands/" => "likewise",
@@ -61,11 +60,11 @@ class ArchitectureTest < Minitest::Test
   # They join Plait to a gem that the application brings.
   JOINTS = %w[
     plait-http/lib/plait/http/active_support_hook.rb plait-http/lib/plait/http/open_telemetry_hook.rb
-    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/http2 plait-http/lib/plait/http/webmock.rb plait-
+    plait-http/lib/plait/http/faraday plait-http/lib/plait/http/webmock.rb plait-
     db/lib/plait/db/mysql2 plait-db/lib/plait/db/trilogy plait-db/lib/plait/db/postgres plait-
     db/lib/plait/db/sqlite plait-db/lib/plait/db/redis plait-db/lib/plait/db/mongo plait-
     db/lib/plait/db/active_record plait-db/lib/plait/db/sequel plait-db/lib/plait/db/mongoid plait-
-    rpc/lib/plait/rpc/compat plait-server/lib/plait/server/http2/ plait-sidekiq/lib/plait/mechanisms/sidekiq/
+    rpc/lib/plait/rpc/compat plait-sidekiq/lib/plait/mechanisms/sidekiq/
     plait/lib/plait/siblings/
   ].freeze
 

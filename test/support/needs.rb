@@ -10,7 +10,7 @@ module Support
     GROUPS = {
       "development" => /["'](?:rake|rbs|rubocop|simplecov|yard)["']/,
       "classic" => %r{["']msgpack[-/]rpc["']},
-      "drivers" => %r{["'](?:action_controller/railtie|active_record|active_support|async|brotli|faraday|http-2|http/2|mongo|
+      "drivers" => %r{["'](?:action_controller/railtie|active_record|active_support|async|brotli|faraday|mongo|
                             msgpack|mysql2|net/http/persistent|net-http-persistent|pg|redis-client|redis_client|roda|sequel|
                             mongoid|opentelemetry-sdk|rails|sidekiq|sinatra/base|sqlite3|trilogy|webmock)["']|
                             %w\[trilogy|\b(?:Async|Brotli|Faraday|Sync|WebMock)\b}x,

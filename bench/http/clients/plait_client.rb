@@ -13,7 +13,7 @@ module Bench
 
         def initialize(site, limit)
           super
-          @client = Plait::HTTP::Client.new(timeout: TIMEOUT, **tls)
+          @client = Plait::HTTP::Client.new(timeout: TIMEOUT, http2: site.http2 || false, **tls)
         end
 
         def requests(targets) = urls(targets)

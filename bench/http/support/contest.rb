@@ -24,7 +24,7 @@ module Bench
       # @param bench [Harness::Definition] with the sizes `requests`, `in_flight` and, where allocations are counted,
       #   `counted`
       # @param page [Symbol] see {Pages}
-      # @param tls [Boolean]
+      # @param tls [Boolean, Symbol] :http2 is HTTP/2 by TLS
       # @param latency [Integer, nil] milliseconds; nil: nginx answers, at once
       # @param counted [Boolean] whether allocations are counted
       def initialize(bench, page:, tls: false, latency: nil, counted: true)
@@ -106,7 +106,11 @@ module Bench
 
       def published
         require_relative "site"
-        @tls ? Site.published.with_tls : Site.published
+        case @tls
+        when :http2 then Site.published.with_http2
+        when true then Site.published.with_tls
+        else Site.published
+        end
       end
 
       def delayed

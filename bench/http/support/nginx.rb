@@ -10,7 +10,7 @@ require_relative "site"
 
 module Bench
   module HTTP
-    # One nginx of our own, in a temporary folder, on free ports of the loopback, by HTTP and by TLS. It ends with the
+    # One nginx of our own, in a temporary folder, on free ports of the loopback, by HTTP, by TLS and by HTTP/2. It ends with the
     # process that started it, even where that is killed.
     class Nginx
       # It could not be started.
@@ -59,7 +59,11 @@ module Bench
 
       private
 
-      def site = Site.new(port: @ports[0], tls_port: @ports[1], ca_file: path("ca.pem"), processor: Harness::Processors.origin)
+      def site
+        port, tls_port, http2_port = @ports
+        Site.new(port: port, tls_port: tls_port, http2_port: http2_port, ca_file: path("ca.pem"),
+                 processor: Harness::Processors.origin)
+      end
 
       # A process group of its own: Ctrl-C is for the bench, which still wants to tell what it has measured.
       def run
@@ -84,7 +88,7 @@ module Bench
       end
 
       def free_ports
-        listeners = Array.new(2) { TCPServer.new(Site::HOST, 0) }
+        listeners = Array.new(3) { TCPServer.new(Site::HOST, 0) }
         listeners.map { |listener| listener.addr[1] }
       ensure
         listeners&.each(&:close)
@@ -119,6 +123,7 @@ module Bench
             server {
               listen #{Site::HOST}:#{@ports[0]} backlog=4096;
               listen #{Site::HOST}:#{@ports[1]} ssl backlog=4096;
+              listen #{Site::HOST}:#{@ports[2]} ssl http2 backlog=4096;
               ssl_certificate #{path("server.pem")};
               ssl_certificate_key #{path("server.key")};
               ssl_protocols TLSv1.2 TLSv1.3;

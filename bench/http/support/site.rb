@@ -6,7 +6,7 @@ module Bench
   module HTTP
     # Where an origin listens, and whom to trust. The bench starts nginx once; its contestants, in processes of their
     # own, find it by the environment.
-    Site = Struct.new(:port, :tls_port, :ca_file, :processor, :tls, keyword_init: true) do
+    Site = Struct.new(:port, :tls_port, :http2_port, :ca_file, :processor, :tls, :http2, keyword_init: true) do
       # @return [Site] as published by the process that started this one
       # @raise [KeyError] outside of a bench
       def self.published = new(**JSON.parse(ENV.fetch(self::VARIABLE), symbolize_names: true))
@@ -17,6 +17,9 @@ module Bench
       # @return [Site] the same by TLS
       def with_tls = dup.tap { |site| site.tls = true }
 
+      # @return [Site] the same by HTTP/2
+      def with_http2 = dup.tap { |site| site.tls = site.http2 = true }
+
       # @return [String] scheme, host and port
       def origin = "http#{"s" if tls}://#{host}:#{effective_port}"
 
@@ -26,7 +29,11 @@ module Bench
 
       def host = self.class::HOST
 
-      def effective_port = tls ? tls_port : port
+      def effective_port
+        return port unless tls
+
+        http2 ? http2_port : tls_port
+      end
 
       def authority = "#{host}:#{effective_port}"
     end

@@ -12,11 +12,6 @@ class HTTPClientHTTP2Test < Minitest::Test
 
   HTTP = Plait::HTTP
 
-  def setup
-    super
-    skip("the gem http-2 is not installed: bin/setup test") if Gem::Specification.find_all_by_name("http-2").empty?
-  end
-
   def test_many_at_once_share_a_connection
     with_nginx do |url, tls|
       HTTP::Client.open(http2: true, tls: tls, proxy: false) do |client|

@@ -2,6 +2,7 @@
 
 require_relative "scripted_origin"
 require "stringio"
+require "support/fresh_ruby"
 require "zlib"
 
 # The short way of ordinary calls: it sends what the long way sends, and its answers are those of the long way.
@@ -36,6 +37,20 @@ class HTTPDirectTest < Minitest::Test
     { headers: 30.times.to_h { |number| ["X-#{number}", "1"] } }, { auth: false }, { auth: -> { "Basic abc" } },
     { auth: { bearer: "a" }, headers: { "authorization" => "Basic b" } }, { retries: 1 }, { redirects: 3 }, { unknown: 1 }
   ].freeze
+
+  def test_without_the_extension_a_call_with_options_takes_the_long_way
+    result = Support::FreshRuby.run(<<~RUBY, env: { "PLAIT_PURE" => "1" })
+      require "plait/http"
+      server = TCPServer.new("127.0.0.1", 0)
+      Thread.new do
+        socket = server.accept
+        head = socket.gets("\\r\\n\\r\\n")
+        socket.write("HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\n", socket.read(head[/^Content-Length: (\\d+)/i, 1].to_i))
+      end
+      puts Plait::HTTP.post("http://127.0.0.1:\#{server.addr[1]}/", body: "text", proxy: false).body
+    RUBY
+    assert_equal(["text\n", ""], [result.out, result.err])
+  end
 
   def test_sends_what_the_long_way_sends
     clients.each do |client|

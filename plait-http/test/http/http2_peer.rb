@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "http/2"
 require "monitor"
 
 # The other end of an HTTP/2 connection, without TLS: a server of the gem http-2 that answers as a test says, and frames of

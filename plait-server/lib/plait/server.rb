@@ -10,13 +10,13 @@ module Plait
 end
 
 require_relative "server/executor_selection"
-require_relative "server/http2"
 require_relative "server/native_core"
 require_relative "server/options"
 require_relative "server/shift"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/io/stop_signal"
+require "plait/protocols/http2/frames"
 require "plait/io/workers"
 require "plait/mechanisms/scheduler"
 require "plait/values/deadline"
@@ -170,7 +170,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     def tls_server(words)
       require "plait/io/tls"
-      Io::TLS::Server.new(alpn: HTTP2.protocols, **words)
+      Io::TLS::Server.new(alpn: Protocols::HTTP2::ALPN, **words)
     end
 
     def supervise

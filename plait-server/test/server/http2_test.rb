@@ -9,12 +9,12 @@ require "plait/server"
 require "support/certificates"
 require "support/browser"
 require "support/program"
+require "support/raw_http2"
 require "support/root"
 require_relative "app_server"
 require_relative "http2/apps"
 require_relative "http2/bounds"
 require_relative "http2/peers"
-require_relative "http2/raw"
 require_relative "http2/raw_connection"
 # Client and server are in one process here: loaded when first asked for they would be so at the same moment, by two threads, and
 # Ruby 3.1 takes that for a circular require.

@@ -18,8 +18,8 @@ module Support
     NETWORK = %w[socket openssl net/http uri io/console ipaddr].freeze
     # The rooms that join the lower ones for a verb of the user. Each loads its own soft dependencies.
     VERBS = {
-      "http" => %w[active_support active_support/notifications faraday net/http opentelemetry webmock brotli http/2],
-      "server" => %w[http/2 rack tmpdir], "rpc" => %w[msgpack tempfile], "shard" => %w[yaml],
+      "http" => %w[active_support active_support/notifications faraday net/http opentelemetry webmock brotli],
+      "server" => %w[rack tmpdir], "rpc" => %w[msgpack tempfile], "shard" => %w[yaml],
       "db" => %w[mysql2 trilogy pg mongo sqlite3 redis_client active_record sequel/core sequel/connection_pool/threaded
                  mongoid]
     }.freeze
@@ -37,7 +37,7 @@ module Support
       Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       # Writes reports, of the lab and of the command line.
       Room.new(name: "atomic_file", uses: %w[values], libraries: PLAIN, never: SOCKETS + CONCURRENCY),
-      Room.new(name: "protocols", uses: %w[values io shard ext], libraries: PLAIN + %w[msgpack http/2],
+      Room.new(name: "protocols", uses: %w[values io shard ext], libraries: PLAIN + %w[msgpack],
                never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "mechanisms", uses: %w[values sibling ext],
                libraries: PLAIN + WAITING + %w[io/event sidekiq sidekiq/api sidekiq/component tmpdir], never: SOCKETS),

@@ -65,7 +65,7 @@ module Plait
       #   headers, trailer …; {body: nil}: a body may have any length
       # @option options [Boolean] :strict refuse answers that break a rule which curl lets pass (false), see
       #   {Protocols::HTTP1::Repair}
-      # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false); needs the gem http-2
+      # @option options [Boolean] :http2 offer HTTP/2 to origins with TLS (false)
       # @option options [Hash] :pool per_key: connections to an origin, max: in all, max_idle: unused ones that are kept (half
       #   of the descriptors that the process may have), idle_timeout: seconds for which one is (30), wait: seconds for a
       #   free one (60)

@@ -4,6 +4,7 @@ require "ipaddr"
 require "plait/io/connector"
 require "plait/io/native"
 require "plait/io/pool"
+require "plait/protocols/http2/frames"
 require "plait/values/deadline"
 require "plait/values/uninterruptible"
 require_relative "native_wire"
@@ -48,7 +49,6 @@ module Plait
         # @yieldparam wire [Wire, HTTP2::Wire] belongs to the block; no interrupt comes before that
         # @return [Wire, HTTP2::Wire]
         # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
-        # @raise [UnsupportedError] for HTTP/2 without its gem
         def connect(route, deadline, &block)
           phases = Io::Connector::Phases.new
           take = ->(wire) { hand_over(wire, phases, &block) }
@@ -113,13 +113,13 @@ module Plait
           Uninterruptible.run { require "plait/io/tls" }
           return @options.tls unless @options.tls.is_a?(Hash)
 
-          protocols = @options.http2 ? { alpn: http2::PROTOCOLS } : {}
+          protocols = @options.http2 ? { alpn: Protocols::HTTP2::ALPN } : {}
           Io::TLS::Client.new(**protocols, **@options.tls)
         end
 
         def sharing = @sharing || @lock.synchronize { @sharing ||= http2::Sharing.new(limits: @options.limits) }
 
-        # Its gem is optional.
+        # It needs OpenSSL.
         def http2
           Uninterruptible.run { require_relative "http2" }
           HTTP2

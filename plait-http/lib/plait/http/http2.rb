@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
 require "plait/native"
+require "plait/protocols/http2/frames"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 require_relative "http2/connection"
-require_relative "http2/engine"
 require_relative "http2/call"
 require_relative "timeouts"
 require_relative "url"
 
 module Plait
   module HTTP
-    # HTTP/2 (RFC 9113), by the gem http-2: many requests at once on one connection, from threads and fibers.
+    # HTTP/2 (RFC 9113): many requests at once on one connection, from threads and fibers.
     #
     # @example
-    #   tls = Io::TLS::Client.new(alpn: HTTP2::PROTOCOLS)
+    #   tls = Io::TLS::Client.new(alpn: Protocols::HTTP2::ALPN)
     #   socket = Io::Connector.new(tls: tls).connect(endpoint)
-    #   connection = HTTP2::Connection.new(socket, endpoint: endpoint) if HTTP2.spoken?(socket)
+    #   connection = HTTP2::Connection.new(socket, endpoint: endpoint) if Protocols::HTTP2.spoken?(socket)
     #   connection.request("GET", "https://example.org/").body
     module HTTP2
       # One exchange at a time on a {Connection}, with the interface of an HTTP/1.1 connection; a connection has many. To close it
@@ -30,6 +30,7 @@ module Plait
         def initialize(connection, origin, &closed)
           @connection = connection
           @origin = origin
+          @scheme = origin.scheme.to_s
           @on_close = closed
         end
 
@@ -44,8 +45,12 @@ module Plait
         # @return [Response] whole
         def get(url, offset, block, timeouts, deadline)
           target = url.byteslice(offset..)[/\A[^#]*/]
-          call("GET #{"/" unless target.start_with?("/")}#{target} HTTP/1.1\r\n".b << block << "\r\n", nil, 0, timeouts, deadline)
-            .tap { |response| response.url = url.dup }
+          target = "/#{target}" unless target.start_with?("/")
+          authority, rest = prepared(block)
+          fields = RequestFields.compose("GET", @scheme, authority, target.b, rest)
+          response = exchange { @connection.call(fields, nil, timeouts, deadline) { |call| @call = call } }
+          response.url = url.dup
+          response
         end
 
         # @param head [String] one of HTTP/1.1, which is put into fields
@@ -141,11 +146,22 @@ module Plait
           @streamed = nil
         end
 
+        # @return [Array(String, Array<Array(String, String)>)] the authority, and the fields of a block that is the same for many
+        #   requests
+        def prepared(block)
+          return @prepared if @block == block
+
+          host, rest = RequestFields.split(pairs(block))
+          @block = block.dup
+          @prepared = [host || @origin.host_header.b, rest.each { |field| field.each(&:freeze) }]
+        end
+
+        def pairs(lines) = lines.split("\r\n").map { |line| line.split(": ", 2) }
+
         def fields(head)
-          line, *lines = head.split("\r\n")
+          line, lines = head.b.split("\r\n", 2)
           method, target = line.split
-          pairs = lines.map { |field| field.split(": ", 2) }
-          Fields.of(method, URL.new(@origin, "/", nil), pairs, target: target)
+          RequestFields.of(method, @scheme, @origin.host_header.b, target, pairs(lines))
         end
 
         # HTTP/2 has frames of its own.
@@ -174,7 +190,7 @@ module Plait
         # @param deadline [Deadline, nil] for waiting until another request has connected
         # @param take [#call, nil] is given the Wire before an interrupt can come
         # @yield connects, when there is no connection that takes another request
-        # @yieldreturn [Array(Io::TLS::Socket, Io::Connector::Phases)] with {PROTOCOLS} offered
+        # @yieldreturn [Array(Io::TLS::Socket, Io::Connector::Phases)] with {Protocols::HTTP2::ALPN} offered
         # @return [Wire, Array(Io::TLS::Socket, Io::Connector::Phases)] what the block returned when the peer has not chosen
         #   HTTP/2
         # @raise [ConnectTimeout]
@@ -215,7 +231,7 @@ module Plait
 
         def connect(key, origin, take)
           socket, phases = yield
-          return other(key, [socket, phases]) unless HTTP2.spoken?(socket)
+          return other(key, [socket, phases]) unless Protocols::HTTP2.spoken?(socket)
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
           Uninterruptible.run { @lock.synchronize { place(@connections[key] = connection, origin, take) } }
@@ -262,13 +278,6 @@ module Plait
                              endpoint: origin.endpoint, phase: :connect)
         end
       end
-
-      # The protocols offered by ALPN (RFC 7301), the preferred one first.
-      PROTOCOLS = %w[h2 http/1.1].freeze
-
-      # @param socket [Io::TLS::Socket, BasicSocket] connected
-      # @return [Boolean] whether the peer has chosen HTTP/2
-      def self.spoken?(socket) = socket.respond_to?(:alpn_protocol) && socket.alpn_protocol == "h2"
     end
     private_constant :HTTP2
   end

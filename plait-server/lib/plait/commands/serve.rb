@@ -13,8 +13,8 @@ module Plait
       USAGE = "serve [CONFIG.RU]"
       SUMMARY = "Serve a Rack app, on threads, fibers or both"
       ABOUT = <<~TEXT
-        Serves the Rack app of a config.ru (default: the one in the current folder) over HTTP/1.1. With TLS and the gem http-2 it
-        also serves HTTP/2. A connection between two requests costs next to nothing. Each request runs in a fiber or on a
+        Serves the Rack app of a config.ru (default: the one in the current folder) over HTTP/1.1, and with
+        TLS also over HTTP/2. A connection between two requests costs next to nothing. Each request runs in a fiber or on a
         thread. With hybrid it runs in a fiber while it waits, and on a thread if it computes.
 
         Settings also come from config/plait.rb, or from the file that --config names. An option wins over the file.

@@ -2,8 +2,8 @@
 
 require "io/wait"
 require "socket"
-require_relative "http2"
-require_relative "http2/frames"
+require_relative "http2/connection"
+require "plait/protocols/http2/frames"
 require "plait/values/deadline"
 
 module Plait
@@ -146,7 +146,7 @@ module Plait
       # where they are. Connections of HTTP/1.1 go to the core as they are.
       class Cleartext < Acceptor
         # Bytes that no request of HTTP/1.1 begins with.
-        SIGN = HTTP2::FrameReader::MAGIC.byteslice(0, 16)
+        SIGN = Protocols::HTTP2::PREFACE.byteslice(0, 16)
         # Connections at once with an unknown protocol; others wait in the kernel.
         SILENT = 1024
 

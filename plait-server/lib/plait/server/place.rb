@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "uri"
-require_relative "http2"
 require "plait/io/endpoint"
 require "plait/io/listener"
+require "plait/protocols/http2/frames"
 require "plait/values/errors"
 
 module Plait
@@ -135,7 +135,7 @@ module Plait
       def make_tls
         require "plait/io/tls"
         Io::TLS::Server.new(certificate: @words["cert"], key: @words["key"], client_ca: @words["ca"],
-                            verify_client: verification, alpn: HTTP2.protocols)
+                            verify_client: verification, alpn: Protocols::HTTP2::ALPN)
       end
 
       def flaw_of(certificate, now)

@@ -5,7 +5,6 @@ require "socket"
 require_relative "answer"
 require_relative "acceptor"
 require_relative "acceptor/tls"
-require_relative "http2"
 require_relative "hybrid"
 require_relative "native_core"
 require_relative "options"
@@ -153,7 +152,6 @@ module Plait
       end
 
       def open_acceptor(listener, *numbers, options)
-        HTTP2.load if listener.http2? || HTTP2.available?
         @acceptors << (listener.tls ? Acceptor::TLS : Acceptor::Cleartext).new(listener, @core, numbers, options)
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "raw"
+require "support/raw_http2"
 
 # What nobody can take more of than his share.
 module HTTP2Bounds

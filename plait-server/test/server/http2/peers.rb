@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "raw"
+require "support/raw_http2"
 
 # What peers do, and what becomes of them and of the others.
 module HTTP2Peers

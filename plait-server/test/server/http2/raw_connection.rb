@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "raw"
+require "support/raw_http2"
 
 # A connection in the hands of the test.
 class RawConnection

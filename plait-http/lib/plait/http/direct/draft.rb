@@ -53,9 +53,11 @@ module Plait
         end
 
         # @param cookie [String, nil]
-        # @return [Boolean] whether the head is written; false: a field needs more thought
+        # @return [Boolean] whether the head is written; false: a field needs more thought, or the extension is not there
         # @raise [UsageError]
         def compose(route, cookie)
+          return false unless Native.available?
+
           length = @body ? @body.bytesize : (0 if LENGTH_EXPECTED.include?(@method))
           @head = NativeHTTP.head(NAMES[@method], @url, route.offset, route.block, fields, @type, length, cookie)
           !@head.nil?

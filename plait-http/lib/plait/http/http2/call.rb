@@ -1,69 +1,54 @@
 # frozen_string_literal: true
 
+require "plait/protocols/http2/fields"
 require "plait/values/deadline"
 require "plait/values/errors"
+require_relative "../headers"
 require_relative "../response"
 require_relative "../timeouts"
 
 module Plait
   module HTTP
     module HTTP2
-      # Heads as HTTP/2 has them (RFC 9113 §8.2, §8.3): names in lower case, the first line as fields that begin with a colon,
-      # and no field about the connection.
-      module Fields
-        CONNECTION = %w[connection host http2-settings keep-alive proxy-connection transfer-encoding upgrade].freeze
-        NAME = /\A[!#$%&'*+\-.^_`|~0-9a-z]+\z/n
-        VALUE = /\A(?:[^\x00\x0a\x0d \t](?:[^\x00\x0a\x0d]*[^\x00\x0a\x0d \t])?)?\z/n
-        STATUS = /\A[1-9]\d\d\z/n
-        private_constant :CONNECTION, :NAME, :VALUE, :STATUS
+      # A request's fields (RFC 9113 §8.3.1): the first line as fields that begin with a colon, names in lower case, and no field
+      # about the connection.
+      module RequestFields
+        OMITTED = [*Protocols::HTTP2::Fields::CONNECTION, "host"].freeze
+        private_constant :OMITTED
 
         module_function
 
         # @param headers [Enumerable<Array(String, String)>] checked
-        # @param target [String] where it is not the URL's
+        # @param authority [String] where no Host is among them
         # @return [Array<Array(String, String)>]
         # @raise [UnsupportedError] for CONNECT
-        def of(method, url, headers, target: url.target)
+        def of(method, scheme, authority, target, headers)
           raise UnsupportedError, "CONNECT is not supported on HTTP/2: ask without http2: true" if method == "CONNECT"
 
-          pairs = headers.map { |name, value| [name.downcase.b, value.b] }
-          host = pairs.find { |name, _| name == "host" }&.last
-          first = { ":method" => method, ":scheme" => url.scheme.to_s, ":authority" => host || url.origin.host_header,
-                    ":path" => target }
-          first.map { |name, value| [name, value.b] } + pairs.reject { |name, value| foreign?(name, value) }
+          host, rest = split(headers)
+          compose(method, scheme, host || authority, target, rest)
         end
 
-        # @param pairs [Array<Array(String, String)>] of an answer
-        # @return [Array(Integer, Array<Array(String, String)>)] the status, and the rest
-        # @raise [RemoteProtocolError]
-        def split(pairs)
-          status, *rest = pairs
-          raise broken("a response that does not begin with :status") unless status&.first == ":status"
-          raise broken("the status #{status.last.inspect}") unless STATUS.match?(status.last.b)
-
-          [status.last.to_i, check(rest)]
-        end
-
-        # @param pairs [Array<Array(String, String)>] of an answer or its trailers, without :status
         # @return [Array<Array(String, String)>]
-        # @raise [RemoteProtocolError]
-        def check(pairs)
-          pairs.each do |name, value|
-            raise broken("a field named #{name.b.inspect[0, 80]}") if !NAME.match?(name.b) || CONNECTION.include?(name)
-            raise broken("the value #{value.b.inspect[0, 80]} of #{name}") unless VALUE.match?(value.b)
-          end
+        def compose(method, scheme, authority, target, rest)
+          [[":method", method], [":scheme", scheme], [":authority", authority], [":path", target], *rest]
         end
 
-        def foreign?(name, value) = CONNECTION.include?(name) || (name == "te" && !value.casecmp?("trailers"))
-
-        def broken(what)
-          RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :malformed, section: "RFC 9113 §8.1.1")
+        # @return [Array(String, Array<Array(String, String)>)] the Host, or nil, and the fields to send
+        def split(headers)
+          pairs = headers.map { |name, value| [name.downcase.b, value.b] }
+          [pairs.assoc("host")&.last, pairs.reject { |name, value| omitted?(name, value) }]
         end
+
+        def omitted?(name, value) = OMITTED.include?(name) || (name == "te" && !value.casecmp?("trailers"))
       end
 
       # One answer, frame by frame, checked (RFC 9113 §8.1): one that is malformed, larger than allowed or shorter than announced
       # is an error.
       class Answer
+        STATUS = /\A[1-9]\d\d\z/n
+        private_constant :STATUS
+
         # @return [Integer, nil] nil until the head has come
         attr_reader :status
         # @return [Array<Array(String, String)>]
@@ -86,26 +71,25 @@ module Plait
         def complete? = @complete || false
 
         # @param pairs [Array<Array(String, String)>]
+        # @param last [Boolean] whether the stream ends with it
         # @raise [RemoteProtocolError, LimitExceeded]
-        def head(pairs)
+        def head(pairs, last)
           check_size(pairs)
-          return @trailers = Fields.check(pairs) if @status
+          return take_trailers(pairs, last) if @status
 
-          status, fields = Fields.split(pairs)
-          return interim(status) if status < 200
-
-          @fields = fields
-          @length = length_of(fields)
-          @status = status
+          first, *fields = pairs
+          status = status_of(*first)
+          check(fields)
+          status < 200 ? interim(status) : begin_with(status, fields)
         end
 
         # @raise [RemoteProtocolError, LimitExceeded]
         def data(bytes)
-          raise Fields.broken("a body before its head") unless @status
-          raise Fields.broken("a body where there can be none (to HEAD, or with status #{@status})") if empty? && !bytes.empty?
+          raise broken("a body before its head") unless @status
+          raise broken("a body where there can be none (to HEAD, or with status #{@status})") if empty? && !bytes.empty?
 
           @received += bytes.bytesize
-          raise Fields.broken("more than Content-Length bytes") if @length && @received > @length
+          raise broken("more than Content-Length bytes") if @length && @received > @length
           raise limit(:body, "a body") if @limits.body && @received > @limits.body
 
           @body << bytes
@@ -114,7 +98,7 @@ module Plait
         # At the end of the stream.
         # @raise [TruncatedError, RemoteProtocolError]
         def finish
-          raise Fields.broken("a stream that ends before its head") unless @status
+          raise broken("a stream that ends before its head") unless @status
           return @complete = true if @length.nil? || empty? || @received == @length
 
           raise TruncatedError.new("the body ended after #{@received} of #{@length} bytes",
@@ -126,11 +110,38 @@ module Plait
 
         private
 
+        def begin_with(status, fields)
+          @length = length_of(fields)
+          @fields = fields
+          @status = status
+        end
+
+        def take_trailers(pairs, last)
+          raise broken("trailers that do not end the stream") unless last
+
+          @trailers = check(pairs)
+        end
+
+        def status_of(name = nil, value = nil)
+          raise broken("a response that does not begin with :status") unless name == ":status"
+
+          STATUS.match?(value) ? value.to_i : raise(broken("the status #{value.inspect}"))
+        end
+
+        def check(fields)
+          fault = Protocols::HTTP2::Fields.fault(fields, Protocols::HTTP2::Fields::LENIENT)
+          fault ? raise(broken(fault)) : fields
+        end
+
+        def broken(what)
+          RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :malformed, section: "RFC 9113 §8.1.1")
+        end
+
         # RFC 9110 §6.4.1
         def empty? = @bodiless || [204, 304].include?(@status)
 
         def interim(status)
-          raise Fields.broken("101, which HTTP/2 does not have") if status == 101
+          raise broken("101, which HTTP/2 does not have") if status == 101
 
           @interim += 1
           raise limit(:interim, "more 1xx responses") if @interim > @limits.interim
@@ -146,7 +157,7 @@ module Plait
           return if lengths.empty?
           return lengths.first.to_i if lengths.size == 1 && lengths.first.match?(/\A\d+\z/)
 
-          raise Fields.broken("the Content-Length #{lengths.join(", ")}")
+          raise broken("the Content-Length #{lengths.join(", ")}")
         end
 
         def limit(name, what)
@@ -165,7 +176,10 @@ module Plait
         UNSENT = %i[greeting place].freeze
         # Phases in which a frame of the peer lets it go on sending.
         SENDING = %i[greeting send].freeze
-        private_constant :UNSENT, :SENDING
+        # The peer's error => the advice, and whether nothing was done (RFC 9113 §8.7).
+        REFUSALS = { refused_stream: [": nothing of it was done", true],
+                     http_1_1_required: [": ask without http2: true", true] }.freeze
+        private_constant :UNSENT, :SENDING, :REFUSALS
 
         # @return [Io::Endpoint, String, nil]
         attr_reader :endpoint
@@ -176,16 +190,14 @@ module Plait
         attr_reader :phase
         # @return [Boolean] whether the body is taken while it comes
         attr_reader :streamed
-        # @return [Object, nil] the gem's stream, once there is one
+        # @return [Object, nil] its stream, once there is one
         attr_accessor :stream
-        # @return [Integer] bytes taken without a WINDOW_UPDATE so far
-        attr_accessor :untold
 
-        # @param name [String] for messages: "GET https://…"
+        # @param fields [Array<Array(String, String)>] see {RequestFields}
         # @param endpoint [Io::Endpoint, String, nil]
         # @param deadline [Float, nil] monotonic seconds
-        def initialize(name, answer, endpoint:, timeouts: nil, deadline: nil, streamed: false)
-          @name = name
+        def initialize(fields, answer, endpoint:, timeouts: nil, deadline: nil, streamed: false)
+          @fields = fields
           @answer = answer
           @endpoint = endpoint
           @timeouts = timeouts
@@ -194,7 +206,6 @@ module Plait
           @started = @moved = Deadline.now
           @ends = [deadline, timeouts&.total && (@started + timeouts.total)].compact.min
           @phase = :place
-          @untold = 0
         end
 
         # @!group Events
@@ -224,6 +235,9 @@ module Plait
 
         # @!group State
 
+        # @return [String] for messages: "GET https://…"
+        def name = "#{@fields[0][1]} #{@fields[1][1]}://#{@fields[2][1]}#{@fields[3][1]}"
+
         # @return [Boolean] whether it has a stream, and something of it was sent
         def sent? = !UNSENT.include?(@phase)
 
@@ -247,7 +261,7 @@ module Plait
 
         # @return [Response] without its body
         def response
-          Response.build(status: @answer.status, headers: @answer.fields, body: nil, version: "2")
+          Response.build(status: @answer.status, headers: Headers.received(@answer.fields), body: nil, version: "2")
         end
 
         # @return [Array<Float>] seconds of sending, until the head came, and of reading
@@ -257,10 +271,17 @@ module Plait
         end
 
         def closed(message, retry_safe: nil)
-          ConnectionClosed.new("#{@name}: #{message}", endpoint: @endpoint, retry_safe: retry_safe.nil? ? !sent? : retry_safe)
+          ConnectionClosed.new("#{name}: #{message}", endpoint: @endpoint, retry_safe: retry_safe.nil? ? !sent? : retry_safe)
         end
 
-        def inspect = "#<#{self.class} #{@name} #{@phase}>"
+        # @param code [Symbol] by which the peer has reset it
+        # @return [ConnectionClosed]
+        def turned_away(code)
+          advice, safe = REFUSALS[code]
+          closed("the peer has reset it (#{code.upcase})#{advice}", retry_safe: safe || false)
+        end
+
+        def inspect = "#<#{self.class} #{name} #{@phase}>"
 
         # @return [RemoteProtocolError] that says whose it is
         def blame(error) = named(error)
@@ -292,7 +313,7 @@ module Plait
         def too_late
           return late(@phase, @timeouts, !@ends.nil? && Deadline.now >= @ends) unless @phase == :place
 
-          PoolTimeout.new("#{peer} has no stream free for #{@name}: it allows no more at once", endpoint: @endpoint)
+          PoolTimeout.new("#{peer} has no stream free for #{name}: it allows no more at once", endpoint: @endpoint)
         end
       end
     end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "plait/io/channel"
+require "plait/protocols/http2/client"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
@@ -19,15 +21,20 @@ module Plait
         MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
         private_constant :TURN, :NEVER, :MODES
 
+        # @return [Protocols::HTTP2::Client]
+        attr_reader :session
+
+        # @param head [Integer] bytes of an answer's head
         # @yieldparam call [Call]
         # @yieldparam reason [String, Exception] why the connection is of no more use
         # @yieldreturn [Exception] for that call
-        def initialize(channel, session, &complaint)
+        def initialize(channel, head, &complaint)
           @channel = channel
-          @session = session
+          @session = Protocols::HTTP2::Client.new(self, head: head, clock: Deadline.method(:now))
           @complaint = complaint
           @lock = Mutex.new
           @sleeping = {}.compare_by_identity
+          @touched = {}.compare_by_identity # calls for which something has changed
           @queue = []
         end
 
@@ -49,13 +56,14 @@ module Plait
         end
 
         # Waits for a stream, and opens it in the order in which they came.
-        # @yieldreturn [true] when it has opened it
-        def open(call)
+        # @param fields [Array<Array(String, String)>] see {RequestFields}
+        # @param last [Boolean] whether there is no body
+        def open(call, fields, last:)
           locked { @queue << call }
           await(call) do
-            raise @complaint.call(call, "takes no more requests: the peer goes away") if @session.draining?
+            raise @complaint.call(call, "takes no more requests: the peer goes away") if @session.ending?
 
-            @queue.first.equal?(call) && @session.place? && yield && @queue.shift
+            @queue.first.equal?(call) && @session.place? && begin_call(@queue.shift, fields, last)
           end
         end
 
@@ -63,7 +71,7 @@ module Plait
         def leave(call)
           locked do
             @queue.delete(call)
-            @session.abandon(call) unless @over
+            @session.reset(call.stream, :cancel) if call.stream && !@over
             push
             hand_on(call)
           end
@@ -74,7 +82,7 @@ module Plait
         def look
           locked do
             nil while @reader.nil? && !@over && take_what_is_there
-            !@over.nil? || @session.draining?
+            !@over.nil? || @session.ending?
           end
         end
 
@@ -85,7 +93,45 @@ module Plait
         end
 
         # Ends all calls on it.
-        def close(reason) = locked { finish(reason) }
+        def close(reason) = locked { end_all(reason) }
+
+        # @!group Events of the session, under the lock
+
+        def head(stream, fields, last) = deliver(stream.owner) { |answer| answer.head(fields, last) }
+
+        # A body that is not streamed is taken at once.
+        def data(stream, bytes)
+          call = stream.owner
+          deliver(call) { |answer| answer.data(bytes) }
+          @session.taken(stream, bytes.bytesize) unless call.streamed
+        end
+
+        def finish(stream, _trailers) = deliver(stream.owner, &:finish)
+
+        # After the whole answer the peer may say that it wants no more of the request (RFC 9113 §8.1).
+        def reset(stream, reason)
+          call = stream.owner
+          return if reason.nil? || call.over?
+
+          @touched[call] = true
+          call.fail(reason.is_a?(Symbol) ? call.turned_away(reason) : call.blame(reason))
+        end
+
+        # More may be sent, which one call may wait for, or each.
+        def granted(stream) = stream ? @touched[stream.owner] = true : wake(&:sending?)
+
+        # RFC 9113 §6.8
+        def go_away(last, error, words)
+          about = "the peer goes away (#{error.upcase}#{": #{words.inspect[0, 200]}" unless words.empty?})"
+          @session.streams.each do |stream|
+            next if stream.id <= last
+
+            @touched[stream.owner] = true
+            stream.owner.fail(stream.owner.closed("#{about}, and nothing of it was done", retry_safe: true))
+          end
+        end
+
+        # @!endgroup
 
         # In the child of a fork: the work of the parent's threads is half done here.
         def abandon
@@ -94,6 +140,21 @@ module Plait
         end
 
         private
+
+        # @return [true]
+        def begin_call(call, fields, last)
+          call.stream = @session.open(call, fields, last: last)
+          call.opened
+          true
+        end
+
+        def deliver(call)
+          @touched[call] = true
+          yield call.answer unless call.over?
+          call.received
+        rescue RemoteProtocolError => e
+          call.fail(call.blame(e))
+        end
 
         def locked(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
 
@@ -130,7 +191,7 @@ module Plait
           true
         rescue RemoteProtocolError, EOFError, *Io::Channel::BREAKS => e
           push
-          finish(e)
+          end_all(e)
           true
         end
 
@@ -171,7 +232,7 @@ module Plait
           @sleeping.each_key.first&.changed&.signal if idle?
           @queue.first&.changed&.signal
           # The peer goes away, and all calls have their answers.
-          finish("is closed: the peer goes away") if @session.draining? && @session.calls.empty?
+          end_all("is closed: the peer goes away") if @session.ending? && @session.idle?
         end
 
         def put_down(call)
@@ -183,18 +244,17 @@ module Plait
         def idle? = @reader.nil? || (@writer.nil? && !@session.output.empty?)
 
         def wake_touched
-          @session.touched.each_key { |call| call.changed.signal }
-          @session.touched.clear
-          wake(&:sending?)
+          @touched.each_key { |call| call.changed.signal }
+          @touched.clear
           @queue.first&.changed&.signal
         end
 
         def wake(&which) = @sleeping.each_key.select(&which).each { |call| call.changed.signal }
 
-        def finish(reason)
+        def end_all(reason)
           return if @over
 
-          @session.say_goodbye
+          @session.drain
           push
           @over = reason
           @sleeping.each_key { |call| call.changed.signal }

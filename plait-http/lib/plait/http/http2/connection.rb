@@ -4,11 +4,11 @@ require_relative "call"
 require "plait/io/channel"
 require "plait/native"
 require_relative "callers"
-require_relative "session"
 require_relative "../headers"
 require_relative "../upload"
 require_relative "../url"
 require "plait/protocols/http1/rules"
+require "plait/protocols/http2/client"
 require "plait/values/errors"
 
 module Plait
@@ -34,8 +34,8 @@ module Plait
           @endpoint = endpoint
           @phases = phases
           @limits = limits || Protocols::HTTP1::Limits.new
-          @session = Session.new
-          @callers = Callers.new(@channel, @session) { |call, reason| complaint(call, reason) }
+          @callers = Callers.new(@channel, @limits.head) { |call, reason| complaint(call, reason) }
+          @session = @callers.session
           @generation = Native.fork_generation
         end
 
@@ -57,10 +57,11 @@ module Plait
           upload = body && Upload.wrap(body, chunked: false)
           fields = Headers.new(headers)
           fields.set("Content-Length", upload.size.to_s) if upload&.size
-          call(Fields.of(method.to_s.upcase, url, fields), upload, timeouts, deadline).tap { |response| response.url = url.to_s }
+          fields = RequestFields.of(method.to_s.upcase, url.scheme.to_s, url.origin.host_header, url.target, fields)
+          call(fields, upload, timeouts, deadline).tap { |response| response.url = url.to_s }
         end
 
-        # @param fields [Array<Array(String, String)>] see {Fields.of}
+        # @param fields [Array<Array(String, String)>] see {RequestFields}
         # @param body [#each, String, nil] not framed
         # @yieldparam call [Call] before anything is done
         # @return [Response] whole
@@ -97,17 +98,17 @@ module Plait
         def drop(call) = foreign? ? abandon : @callers.leave(call)
 
         # @return [Boolean] whether another request can be made on it
-        def usable? = !foreign? && !@callers.over? && !@session.draining?
+        def usable? = !foreign? && !@callers.over? && !@session.ending?
 
         # @return [Boolean] whether the peer has said that it takes no more requests here, which it may at any time
-        def sent_away? = @session.sent_away?
+        def sent_away? = @session.leaving?
 
         # Looks at it, with a system call or two, unless a call reads.
         # @return [Boolean] whether it is of no more use
         def stale? = foreign? || @callers.look
 
         # @return [Integer] requests under way
-        def size = @session.calls.size
+        def size = @session.size
 
         def closed? = @callers.over?
 
@@ -136,16 +137,14 @@ module Plait
         end
 
         def build(fields, timeouts, deadline, streamed)
-          first = fields.first(4).to_h
-          answer = Answer.new(first[":method"] == "HEAD", @limits)
-          Call.new("#{first[":method"]} #{first[":scheme"]}://#{first[":authority"]}#{first[":path"]}", answer,
-                   endpoint: @endpoint, timeouts: timeouts, deadline: deadline, streamed: streamed)
+          answer = Answer.new(fields[0][1] == "HEAD", @limits)
+          Call.new(fields, answer, endpoint: @endpoint, timeouts: timeouts, deadline: deadline, streamed: streamed)
         end
 
         # nginx refuses a stream with a body on a connection on which its settings are not acknowledged yet.
         def ask(call, fields, body)
           await_greeting(call) if body && !@session.greeted?
-          @callers.open(call) { @session.open(call, fields, last: body.nil?) }
+          @callers.open(call, fields, last: body.nil?)
           send_body(call, body) if body
           call.sent
         end
@@ -184,10 +183,10 @@ module Plait
         def pass(call, bytes, last)
           return if @session.congested?
 
-          size = [@session.room(call), bytes.bytesize].min
+          size = [@session.room(call.stream), bytes.bytesize].min
           return unless size.positive? || (last && bytes.empty?)
 
-          @session.send_data(call, bytes.byteslice(0, size), last: last)
+          @session.send_data(call.stream, bytes.byteslice(0, size), last: last)
           call.move
           size
         end
@@ -196,7 +195,7 @@ module Plait
           return if call.answer.body.empty?
 
           piece = call.answer.take
-          @session.taken(call, piece.bytesize)
+          @session.taken(call.stream, piece.bytesize)
           piece
         end
 

@@ -2,7 +2,7 @@
 
 require "io/wait"
 require_relative "../acceptor"
-require_relative "../http2"
+require "plait/protocols/http2/frames"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -129,7 +129,7 @@ module Plait
         def let_in(socket, &start)
           stream = shake_hands(socket)
           address = address_of(socket)
-          return serve_http2(stream.io, address) if HTTP2.spoken?(stream.io)
+          return serve_http2(stream.io, address) if Protocols::HTTP2.spoken?(stream.io)
 
           relay = relay_to(address, stream)
           release(socket, CORES)

@@ -1,22 +1,25 @@
 # frozen_string_literal: true
 
-require_relative "frames"
 require_relative "slot"
-require_relative "session"
 require "plait/io/channel"
 require "plait/io/reactor"
+require "plait/protocols/http2/server"
 require "plait/values/deadline"
 
 module Plait
   class Server
+    # HTTP/2 on the server's side: each stream becomes a connection of HTTP/1.1 to the core, which so is one engine for both, with
+    # one set of bounds.
     module HTTP2
       # One peer that speaks HTTP/2, from its greeting to its end: one thread or fiber does all of it, however many streams
       # there are.
       class Connection
         # Times that the peer is read before others get their turn.
         TURN = 8
-        # Connections to the core without a request that are kept for the next ones.
-        KEPT = 16
+        # Connections to the core without a request that are kept for the next ones: of a busy peer, and of one that was idle
+        # for a moment. A new one costs as much as three requests.
+        KEPT = 128
+        KEPT_IDLE = 16
         # Seconds between two looks at streams that wait for their peer.
         LOOK = 1
         # Seconds, and bytes, that a peer may go on sending after GOAWAY: a connection closed with bytes unread is reset, and
@@ -30,10 +33,10 @@ module Plait
           @channel = Io::Channel.new(io)
           @options = options
           @bring = bring
-          @session = Session.new(self, options.limits.head)
+          @session = Protocols::HTTP2::Server.new(self, head: options.limits.head, clock: Deadline.method(:now))
           @reactor = Io::Reactor.new
           @slots = {}
-          @free = {}
+          @free = []
           @moved = @idle = @assembled = @looked = Deadline.now
         end
 
@@ -43,7 +46,7 @@ module Plait
           @reactor.add(@channel.io, self, @armed = mode)
           turn until over?
           say_goodbye unless @gone
-        rescue Violation
+        rescue Protocols::HTTP2::Violation
           say_goodbye
         rescue *Io::Channel::BREAKS
           nil # it has left
@@ -84,7 +87,7 @@ module Plait
 
         def finish(stream, trailers) = @slots[stream.id]&.finish(trailers)
 
-        def reset(stream)
+        def reset(stream, _reason)
           slot = @slots.delete(stream.id) or return
           slot.leave
           discard(slot)
@@ -135,7 +138,7 @@ module Plait
           before = @session.output.bytesize
           @channel.transmit(@session.output)
           @moved = Deadline.now if @session.output.bytesize < before
-          @look = true if before >= Session::CONGESTED && !@session.congested?
+          @look = true if before >= Protocols::HTTP2::Server::CONGESTED && !@session.congested?
         end
 
         # ---- waiting ----
@@ -148,7 +151,7 @@ module Plait
 
         def deadline
           return Deadline.after(0) if @look || (@more && !@session.congested?)
-          return Deadline.after(LOOK) if waiting?
+          return Deadline.after(LOOK) if waiting? || @free.size > KEPT_IDLE
 
           @session.idle? ? patience && Deadline.new(@idle + patience) : nil
         end
@@ -156,7 +159,7 @@ module Plait
         def waiting? = !@session.output.empty? || @session.assembling? || @slots.each_value.any?(&:held?)
 
         def close
-          [*@slots.values, *@free.keys].each(&:close)
+          [*@slots.values, *@free].each(&:close)
           @reactor.close
           @channel.close
         end
@@ -164,7 +167,7 @@ module Plait
         # ---- slots: connections to the core, one a stream ----
 
         def free_slot
-          _, slot = @free.shift
+          slot = @free.pop
           return slot if slot.nil? || !slot.stale?
 
           discard(slot)
@@ -196,7 +199,7 @@ module Plait
         end
 
         def keep(slot)
-          @free[slot] = slot
+          @free << slot
           arm_slot(slot)
         end
 
@@ -251,6 +254,7 @@ module Plait
         # The core waits for the peer as long, and would not notice what is stuck here.
         def look_at_slots(now)
           @looked = now
+          discard(@free.last) while @slots.empty? && @free.size > KEPT_IDLE
           late = @slots.values.select { |slot| slot.stalled?(now, @options.write_timeout) }
           late.each { |slot| @session.reset(slot.stream, :cancel) }
         end
@@ -278,5 +282,6 @@ module Plait
         end
       end
     end
+    private_constant :HTTP2
   end
 end

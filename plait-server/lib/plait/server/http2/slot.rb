@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "request_head"
 require "plait/protocols/http1"
+require "plait/protocols/http2/fields"
 require "plait/values/errors"
 
 module Plait
@@ -15,7 +15,7 @@ module Plait
         TURN = 4
         READABLE, WRITABLE = 1, 4
         # What is about one connection only (RFC 9113 §8.2.2).
-        CONNECTION = RequestHead::CONNECTION
+        CONNECTION = Protocols::HTTP2::Fields::CONNECTION
         ENDS = [SystemCallError, IOError].freeze
         # Of what the core sends: it comes from the app.
         LIMITS = Protocols::HTTP1::Limits.new(body: nil, head: (1 << 24) - 1, headers: 1 << 16)
@@ -185,7 +185,7 @@ module Plait
         def fields_of(head)
           [[":status", head.status.to_s]] + head.to_a.filter_map do |name, value|
             name = name.downcase
-            [name.b, value.b] unless CONNECTION.include?(name)
+            [name, value] unless CONNECTION.include?(name)
           end
         end
 

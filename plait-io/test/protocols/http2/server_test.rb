@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "raw"
+require "http/2" # another implementation of HPACK
 require "plait"
-require "plait/server"
-require "plait/server/http2/session"
+require "plait/protocols/http2/server"
+require "support/raw_http2"
 
 # The rules of RFC 9113 that a server keeps, frame by frame. The sections are those of the RFC; h2spec asks for the same.
-class HTTP2SessionTest < Minitest::Test
+class HTTP2ServerTest < Minitest::Test
   include RawHTTP2
 
-  Session = Plait::Server.const_get(:HTTP2)::Session
+  Server = Plait.const_get(:Protocols)::HTTP2::Server
 
   # Keeps what it is told.
   class Host
@@ -33,13 +33,14 @@ class HTTP2SessionTest < Minitest::Test
 
     def data(stream, bytes) = @bodies[stream.id] << bytes
     def finish(stream, trailers) = @finished[stream.id] = trailers
-    def reset(stream) = @resets << stream.id
+    def reset(stream, _) = @resets << stream.id
     def granted(_) = nil
   end
 
   def setup
     @host = Host.new
-    @session = Session.new(@host, 64 * 1024)
+    @now = 0.0
+    @session = open_session(64 * 1024)
     @session.receive(hello)
     sent
   end
@@ -105,7 +106,6 @@ class HTTP2SessionTest < Minitest::Test
     "§6.10 CONTINUATION of another stream" =>
       [-> { frame(HEADERS, 1, 1, block(GET)) + frame(CONTINUATION, 4, 3) }, :protocol_error],
     "§6.10 CONTINUATION on stream 0" => [-> { frame(HEADERS, 1, 1, block(GET)) + frame(CONTINUATION, 4, 0) }, :protocol_error],
-    "§8.2 a name in capitals" => [-> { request(1, GET + [%w[X-Test a]]) }, :protocol_error],
     "§8.4 PUSH_PROMISE of a client" => [-> { frame(PUSH_PROMISE, 4, 1, "\0\0\0\2") }, :protocol_error]
   }.freeze
 
@@ -129,6 +129,7 @@ class HTTP2SessionTest < Minitest::Test
     "§8.1.1 a Content-Length without a body" => [-> { request(1, POST + [%w[content-length 1]]) }, :protocol_error],
     "§8.1.1 two Content-Lengths" =>
       [-> { request(1, POST + [%w[content-length 1], %w[content-length 2]], last: false) }, :protocol_error],
+    "§8.2 a name in capitals" => [-> { request(1, GET + [%w[X-Test a]]) }, :protocol_error],
     "§8.2.1 a line break in a value" => [-> { request(1, GET + [%W[x a\r\nb:c]]) }, :protocol_error],
     "§8.2.1 a space at the end of a value" => [-> { request(1, GET + [["x", "a "]]) }, :protocol_error],
     "§8.2.1 a space in a name" => [-> { request(1, GET + [["x y", "a"]]) }, :protocol_error],
@@ -194,10 +195,10 @@ class HTTP2SessionTest < Minitest::Test
 
   def test_greetings
     ["GET / HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", MAGIC + ping, MAGIC + frame(SETTINGS, ACK, 0)].each do |bytes|
-      session = Session.new(@host, 1024)
+      session = open_session(1024)
       assert_raises(Plait::RemoteProtocolError, bytes.inspect) { session.receive(bytes) }
     end
-    session = Session.new(@host, 1024)
+    session = open_session(1024)
     (hello + ping).each_char { |byte| session.receive(byte) }
     types = frames(session.output).map { |frame| [frame.type, frame.flags] }
     assert_equal([[SETTINGS, 0], [WINDOW_UPDATE, 0], [SETTINGS, ACK], [PING, ACK]], types)
@@ -370,13 +371,24 @@ class HTTP2SessionTest < Minitest::Test
     assert_predicate(@session, :idle?)
   end
 
+  def test_bytes_may_come_in_two_parts_anywhere
+    bytes = conversation.delete_suffix(frame(GOAWAY, 0, 0, "\0" * 8))
+    whole = Host.new
+    expected = open_session(64 * 1024, whole).tap { |session| session.receive(bytes) }.output
+    (1...bytes.bytesize).each do |at|
+      session = open_session(64 * 1024, parts = Host.new)
+      [bytes.byteslice(0, at), bytes.byteslice(at..)].each { |part| session.receive(part) }
+      assert_equal([expected, whole.bodies, whole.finished], [session.output, parts.bodies, parts.finished], "at #{at}")
+    end
+  end
+
   # Whatever comes: nothing but an error of the peer's.
   def test_mutated_frames
     random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 100_000)))
     2_000.times do |round|
       bytes = conversation
       random.rand(1..4).times { bytes.setbyte(random.rand(bytes.bytesize), random.rand(256)) }
-      session = Session.new(Host.new, 64 * 1024)
+      session = open_session(64 * 1024, Host.new)
       session.receive(bytes)
     rescue Plait::RemoteProtocolError
       nil
@@ -387,6 +399,8 @@ class HTTP2SessionTest < Minitest::Test
   end
 
   private
+
+  def open_session(head, host = @host) = Server.new(host, head: head, clock: -> { @now })
 
   # Frames that went out since it was asked last.
   def sent = frames(@session.output)

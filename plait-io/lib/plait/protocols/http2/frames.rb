@@ -3,11 +3,21 @@
 require "plait/values/errors"
 
 module Plait
-  class Server
+  module Protocols
+    # HTTP/2 (RFC 9113), for clients and servers: bytes in, events and bytes out, see {Session}.
     module HTTP2
-      # How a peer has broken HTTP/2, so that the connection is of no more use (RFC 9113 §5.4.1).
+      # The protocols offered by ALPN (RFC 7301), the preferred one first.
+      ALPN = %w[h2 http/1.1].freeze
+      # The first bytes of a client (§3.4).
+      PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".b.freeze
+
+      # @param io [Object] connected
+      # @return [Boolean] whether its peer has chosen HTTP/2
+      def self.spoken?(io) = io.respond_to?(:alpn_protocol) && io.alpn_protocol == "h2"
+
+      # A fault of the peer (§5.4).
       class Violation < RemoteProtocolError
-        # @return [Symbol] of {Frames::ERRORS}: what GOAWAY tells the peer
+        # @return [Symbol] of {Frames::ERRORS}: what RST_STREAM or GOAWAY says
         attr_reader :code
 
         # @param code [Symbol]
@@ -19,11 +29,11 @@ module Plait
         end
       end
 
-      # Frames as bytes (RFC 9113 §4, §6).
+      # Frames as bytes (§4, §6).
       module Frames
         # Bytes of a frame's head.
         HEAD = 9
-        # Bytes of a frame that we take, its head not counted: what every peer may send (§4.2).
+        # Bytes of a frame, its head not counted: every peer may send, and takes, this many (§4.2).
         LARGEST = 16_384
 
         DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = *0..9
@@ -39,7 +49,7 @@ module Plait
                     refused_stream cancel compression_error connect_error enhance_your_calm inadequate_security
                     http_1_1_required].freeze
 
-        # One that was received.
+        # A received frame.
         Frame = Struct.new(:type, :flags, :id, :payload) do
           def flag?(bit) = flags.anybits?(bit)
 
@@ -94,16 +104,20 @@ module Plait
         # @param error [Symbol] of {ERRORS}
         # @return [Integer]
         def code(error) = ERRORS.index(error)
+
+        # @param code [Integer]
+        # @return [Symbol] the number itself, where it has no name
+        def error(code) = ERRORS[code] || :"(#{code})"
       end
 
       # Bytes in, frames out.
       class FrameReader
-        # What a client says first (RFC 9113 §3.4).
-        MAGIC = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".b.freeze
-
-        def initialize
+        # @param preface [String] what the peer's first bytes have to be
+        def initialize(preface)
           @bytes = "".b
           @at = 0
+          @preface = preface
+          @greeted = preface.empty?
         end
 
         # @param bytes [String] received
@@ -120,7 +134,7 @@ module Plait
           return unless @greeted || greeted?
           return if left < Frames::HEAD
 
-          high, low, type, flags, id = @bytes.byteslice(@at, Frames::HEAD).unpack("CnCCN")
+          high, low, type, flags, id = @bytes.unpack("CnCCN", offset: @at)
           size = check((high << 16) | low)
           return if left < Frames::HEAD + size
 
@@ -134,15 +148,15 @@ module Plait
         def left = @bytes.bytesize - @at
 
         def greeted?
-          start = @bytes.byteslice(0, MAGIC.bytesize)
-          raise Violation.new(:protocol_error, "it began with #{start.inspect}", "§3.4") unless MAGIC.start_with?(start)
-          return unless start.bytesize == MAGIC.bytesize
+          start = @bytes.byteslice(0, @preface.bytesize)
+          raise Violation.new(:protocol_error, "it began with #{start.inspect}", "§3.4") unless @preface.start_with?(start)
+          return unless start.bytesize == @preface.bytesize
 
-          @at = MAGIC.bytesize
+          @at = @preface.bytesize
           @greeted = true
         end
 
-        # Before its bytes have come: of one that speaks something else we would wait for megabytes.
+        # Before the frame's bytes have come: of a peer with another protocol we would wait for megabytes.
         def check(size)
           return size if size <= Frames::LARGEST
 
@@ -150,7 +164,7 @@ module Plait
         end
       end
 
-      # What the peer wants (RFC 9113 §6.5.2), as far as it concerns a server.
+      # What the peer wants (§6.5.2).
       class Settings
         TABLE_SIZE, PUSH, STREAMS, WINDOW, FRAME, LIST = *1..6
         LARGEST_WINDOW = (1 << 31) - 1
@@ -158,11 +172,13 @@ module Plait
         # In one frame. There are six of them, and some more of extensions.
         MOST = 64
 
-        # @return [Integer] of each stream in the beginning
+        # @return [Integer] bytes that a stream begins with
         attr_reader :window
         # @return [Integer] bytes of a frame
         attr_reader :frame
-        # @return [Integer, nil] bytes of the table by which heads are compressed, if this frame said one
+        # @return [Integer, nil] streams at once; nil: any number
+        attr_reader :streams
+        # @return [Integer, nil] bytes of the table by which heads are compressed, if the last frame has such a setting
         attr_reader :table_size
 
         def initialize
@@ -186,6 +202,7 @@ module Plait
           case number
           when TABLE_SIZE then @table_size = value
           when PUSH then raise broken(:protocol_error, "ENABLE_PUSH #{value}") if value > 1
+          when STREAMS then @streams = value
           when WINDOW then @window = window_of(value)
           when FRAME then @frame = frame_of(value)
           end
@@ -201,7 +218,6 @@ module Plait
 
         def broken(code, what) = Violation.new(code, what, "§6.5")
       end
-      private_constant :Violation, :Frames, :Settings
     end
   end
 end

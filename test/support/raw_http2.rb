@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "http/2"
-
 # Frames as a client sends them, right or wrong.
 module RawHTTP2
   DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = *0..9
