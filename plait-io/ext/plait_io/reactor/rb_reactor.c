@@ -316,9 +316,11 @@ static VALUE reactor_wait(int argc, VALUE *argv, VALUE self) {
     return plait_reactor_wait(self, NIL_P(deadline) ? INFINITY : NUM2DBL(rb_funcall(deadline, id_at, 0)), false);
 }
 
-void plait_reactor_rearm(VALUE self, int descriptor) {
+void plait_reactor_rearm(VALUE self, int descriptor, bool drained) {
     struct rb_reactor *reactor = reactor_of(self);
-    if (!reactor->closed) reactor_rearm(&reactor->engine, descriptor, REACTOR_READABLE, 0, false, plait_now());
+    if (reactor->closed) return;
+    if (drained) reactor_rearm_drained(&reactor->engine, descriptor, plait_now());
+    else reactor_rearm(&reactor->engine, descriptor, REACTOR_READABLE, 0, false, plait_now());
 }
 
 /* wake: nothing in here may block, and nothing be allocated: a signal handler may call it */

@@ -11,7 +11,7 @@
  */
 VALUE plait_reactor_wait(VALUE reactor, double limit, bool at_once);
 
-/* As `rearm`, for reading, in the first queue. */
-void plait_reactor_rearm(VALUE reactor, int descriptor);
+/* As `rearm`, for reading, in the first queue. `drained`: nothing was left to read. */
+void plait_reactor_rearm(VALUE reactor, int descriptor, bool drained);
 
 #endif

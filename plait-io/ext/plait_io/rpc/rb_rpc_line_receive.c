@@ -387,6 +387,7 @@ VALUE plait_line_take_requests(struct line *line, uint32_t most, VALUE *batch) {
         rpc_line_receive_small(line, &receive);
         if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
         line->received += (uint64_t)receive.received;
+        line->drained = (size_t)receive.received < receive.room;
     }
     line->places = most;
     VALUE all = rpc_line_receive_guarded(line, rpc_line_receive_take_requests);

@@ -19,8 +19,8 @@
 /* Seconds after which the round makes sure again that a worker watches what is run, and lets other fibers run. */
 static const double WATCH = 0.001;
 
-static ID id_admitted, id_again, id_attended, id_connection, id_fresh, id_held, id_in_flight, id_limit, id_line, id_over;
-static ID id_owed, id_running, id_secret, id_stopping;
+static ID id_admitted, id_again, id_attended, id_connection, id_fresh, id_held, id_in_flight, id_line, id_over;
+static ID id_owed, id_running, id_stopping;
 static VALUE sym_idle, sym_full;
 
 struct round {
@@ -44,6 +44,8 @@ struct round {
     size_t notifications;
     size_t done;          /* of both, that were run; the batch not counted */
     uint32_t most;        /* requests in a batch */
+    long slots;           /* methods that run at once */
+    bool secret;          /* peers have to show one first */
     unsigned generation;  /* of processes */
     bool over;            /* there is no round; or another worker has taken all of it */
 };
@@ -100,6 +102,8 @@ static VALUE rpc_round_initialize(int argc, VALUE *argv, VALUE self) {
     round->others = rb_ary_new();
     round->ready = rb_ary_new();
     round->generation = plait_generation();
+    round->slots = NUM2LONG(rb_attr_get(round->pool, rb_intern("@limit")));
+    round->secret = RTEST(rb_attr_get(round->dispatcher, rb_intern("@secret")));
     return self;
 }
 
@@ -126,11 +130,11 @@ static bool rpc_round_open(const struct round *round) {
     if (rpc_round_locked(round) || RTEST(rb_attr_get(round->pool, id_over))) return false;
     if (RTEST(rb_attr_get(round->dispatcher, id_stopping))) return false;
     if (rpc_round_any(round->duties) || rpc_round_any(round->queues)) return false;
-    return FIX2LONG(rb_attr_get(round->pool, id_running)) < NUM2LONG(rb_attr_get(round->pool, id_limit));
+    return FIX2LONG(rb_attr_get(round->pool, id_running)) < round->slots;
 }
 
 static bool rpc_round_admitted(const struct round *round, VALUE peer) {
-    return NIL_P(rb_attr_get(round->dispatcher, id_secret)) || rb_attr_get(peer, id_admitted) == Qtrue;
+    return !round->secret || rb_attr_get(peer, id_admitted) == Qtrue;
 }
 
 /* Its line, if nothing else is going on there; or NULL. */
@@ -159,7 +163,7 @@ static bool rpc_round_release(struct round *round, const struct line *line, bool
     if (!done) rb_ary_push(round->others, peer);
     rb_ivar_set(peer, id_attended, Qfalse);
     round->peer = Qnil;
-    if (done) plait_reactor_rearm(round->reactor, plait_descriptor_of(line->io));
+    if (done) plait_reactor_rearm(round->reactor, plait_descriptor_of(line->io), line->drained);
     return true;
 }
 
@@ -325,12 +329,10 @@ static void rpc_round_load_names(void) {
     id_fresh = rb_intern("@fresh");
     id_held = rb_intern("@held");
     id_in_flight = rb_intern("@in_flight");
-    id_limit = rb_intern("@limit");
     id_line = rb_intern("@line");
     id_over = rb_intern("@over");
     id_owed = rb_intern("@owed");
     id_running = rb_intern("@running");
-    id_secret = rb_intern("@secret");
     id_stopping = rb_intern("@stopping");
     sym_idle = ID2SYM(rb_intern("idle"));
     sym_full = ID2SYM(rb_intern("full"));
