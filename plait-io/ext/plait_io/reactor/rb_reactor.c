@@ -271,7 +271,7 @@ static void reactor_sleep_on_scheduler(struct waiting *waiting, VALUE scheduler,
 }
 
 static VALUE reactor_told(struct reactor *engine) {
-    VALUE tokens = rb_ary_new();
+    VALUE tokens = rb_ary_new_capa(1);
     const struct reactor_entry *entry;
     while (RARRAY_LEN(tokens) < REACTOR_BATCH && (entry = reactor_next_ready(engine))) rb_ary_push(tokens, (VALUE)entry->token);
     return tokens;
