@@ -42,7 +42,7 @@ module Support
 
     # What each command loads when it runs.
     PARTS = { "lab" => %w[lab/suite_campaign], "serve" => %w[serve/service], "fetch" => %w[fetch/run fetch/settings],
-              "doctor" => [] }.freeze
+              "advise" => %w[consultation serve/consultation], "doctor" => [] }.freeze
 
     # As {#plait}, in a copy of this process, which has loaded the command: for what a command says, in a tenth of the time.
     # @return [Result]

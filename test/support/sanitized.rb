@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "digest"
 require "fileutils"
 require "open3"
 require "tmpdir"
@@ -18,6 +19,10 @@ module Sanitized
   # A folder an engine.
   FOLDERS = EXTENSIONS.flat_map { |path| [path, *Dir[File.join(path, "*/")]] }.freeze
 
+  # TLS is in whatever is compiled where its headers are: one set of files serves all tests.
+  TLS = File.exist?("/usr/include/openssl/ssl.h") ? %w[-DHAVE_LIBSSL] : []
+  TLS_LIBRARIES = TLS.any? ? %w[-Wl,--as-needed -lssl -lcrypto] : []
+
   module_function
 
   # @param source [String] path of the file with main
@@ -26,15 +31,25 @@ module Sanitized
   # @yieldparam program [String] its path, while the block runs
   # @raise [Minitest::Skip] without a compiler that can do it
   def build(source, engines, flags: FLAGS)
-    files = files(Array(engines).map { |engine| "#{engine}*.c" })
-    command = [*flags, source, *files, "-I#{__dir__}", *FOLDERS.map { |path| "-I#{path}" }, "-pthread"]
-    built = Support::MadeOnce.made_once(*command) do |path|
-      skip_unless_it_works(flags)
-      compile(command, path)
-    end
+    skip_unless_it_works(flags)
+    objects = [source, *files(Array(engines).map { |engine| "#{engine}*.c" })].map { |file| object(file, flags) }
     Dir.mktmpdir("plait-test-") do |folder|
-      File.symlink(built, program = File.join(folder, "program"))
+      compile([*flags, *objects, "-pthread", *TLS_LIBRARIES], program = File.join(folder, "program"))
       yield program
+    end
+  end
+
+  # @return [String] path of the compiled file
+  def object(file, flags)
+    command = [*flags, *TLS, "-c", "-I#{__dir__}", *FOLDERS.map { |path| "-I#{path}" }, "-pthread", file]
+    Support::MadeOnce.lasting(*command, File.read(file), headers) { |path| compile(command, path) }
+  end
+
+  # @return [String] one for all that may be included, of the extensions and of the tests
+  def headers
+    @headers ||= begin
+      all = Dir[*FOLDERS.map { |path| File.join(path, "*.h") }, File.join(Support::ROOT, "{plait*/,}test/**/*.h")]
+      Digest::SHA256.hexdigest(all.sort.map { |path| File.read(path) }.join("\0"))
     end
   end
 
@@ -58,6 +73,12 @@ module Sanitized
 
   # A compiler may come without the sanitizers' libraries.
   def skip_unless_it_works(flags)
+    return if (@working ||= []).include?(flags)
+
+    @working << flags if works(flags)
+  end
+
+  def works(flags)
     Dir.mktmpdir("plait-test-") do |folder|
       File.write(source = File.join(folder, "empty.c"), "int main(void) { return 0; }\n")
       compile([*flags, source], program = File.join(folder, "empty"))

@@ -23,9 +23,7 @@ module SanitizedExtension
 
     Dir.mktmpdir("plait-test-") do |folder|
       Sanitized.skip_unless_it_works(FLAGS)
-      files = Sanitized.files(patterns)
-      compile(files, folder)
-      link(folder)
+      link(own_objects(patterns), folder)
       yield folder
     end
   end
@@ -54,22 +52,16 @@ module SanitizedExtension
     [*RbConfig::CONFIG.values_at("rubyarchhdrdir", "rubyhdrdir"), *Sanitized::FOLDERS].map { |folder| "-I#{folder}" }
   end
 
-  def compile(files, folder)
-    list = files.map { |file| [*FLAGS, "--param=asan-stack=0", *defined, *headers, "-c", file, "-o", object(folder, file)] }
-    list.each_slice(2) { |some| some.map { |one| Thread.new { call(*one) } }.each(&:value) }
+  # @return [Hash{String => String}] the name that bin/setup gives it => path
+  def own_objects(patterns)
+    flags = [*FLAGS, "--param=asan-stack=0", *defined, *headers]
+    Sanitized.files(patterns).to_h { |file| ["#{File.basename(file, ".*")}.o", Sanitized.object(file, flags)] }
   end
 
-  def link(folder)
-    own = Dir["#{folder}/*.o"]
-    others = Dir["#{objects}/*.o"].reject { |file| own.include?(object(folder, file)) }
+  def link(own, folder)
+    others = Dir["#{objects}/*.o"].reject { |file| own.key?(File.basename(file)) }
     Dir.mkdir(File.join(folder, "plait"))
-    call("-shared", "-fsanitize=address,undefined", *own, *others, "-lm", "-o", File.join(folder, "plait/plait_io.so"))
-  end
-
-  def object(folder, file) = File.join(folder, "#{File.basename(file, ".*")}.o")
-
-  def call(*arguments)
-    out, status = Open3.capture2e(*RbConfig::CONFIG["CC"].split, *arguments)
-    raise Minitest::Assertion, "does not compile:\n#{out}" unless status.success?
+    flags = %w[-shared -fsanitize=address,undefined -lm]
+    Sanitized.compile([*flags, *own.values, *others], File.join(folder, "plait/plait_io.so"))
   end
 end

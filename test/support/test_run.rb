@@ -18,8 +18,8 @@ module Support
   # Where `again` allows it, files that failed are run once more, one at a time. What fails twice has failed; what passes then is
   # told as unsteady, with all that it said when it failed. More failures than that are no accident and stay what they are.
   class TestRun
-    # One more than there are processors: most files wait half of their time.
-    JOBS = Etc.nprocessors + 1
+    # Two more than there are processors: most files wait half of their time.
+    JOBS = Etc.nprocessors + 2
     ALONE = %r{^# bin/test: alone$}
     BUNDLER = %r{^# bin/test: bundler$}
     # Seconds; for a test that hangs where no Ruby thread can end it.

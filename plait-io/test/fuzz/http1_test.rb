@@ -7,7 +7,7 @@ require "support/conformance/http1_responses"
 
 # PLAIT_FUZZ_SECONDS=600 goes on for longer, PLAIT_SEED comes to the same inputs again.
 class HTTP1FuzzTest < Minitest::Test
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "8"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = ENV.fetch("PLAIT_SEED", "1")
   # As in enum http1_role and enum http1_request_kind.
   ROLES = [[0, Conformance::HTTP1_RESPONSES], [1, Conformance::HTTP1_REQUESTS]].freeze

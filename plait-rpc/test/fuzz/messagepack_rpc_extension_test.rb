@@ -5,7 +5,7 @@ require "support/sanitized_extension"
 
 # What lies between Ruby and the engine, in C. PLAIT_FUZZ_SECONDS and PLAIT_SEED as everywhere here.
 class MessagePackRPCExtensionFuzzTest < Minitest::Test
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "8"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   # Conversations, with one under GC.stress and one after GC.compact.
   LEAST = 51
   SEED = ENV.fetch("PLAIT_SEED", "1")

@@ -6,7 +6,7 @@ require_relative "../protocols/messagepack_rpc/samples"
 
 # PLAIT_FUZZ_SECONDS=600 goes on for longer, PLAIT_SEED comes to the same inputs again.
 class MessagePackRPCFuzzTest < Minitest::Test
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "8"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = ENV.fetch("PLAIT_SEED", "1")
 
   def hard_timeout = SECONDS + 120 + Sanitized::BUILDING

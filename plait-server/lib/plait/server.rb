@@ -17,7 +17,6 @@ require_relative "server/shift"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/io/stop_signal"
-require "plait/io/tls"
 require "plait/io/workers"
 require "plait/mechanisms/scheduler"
 require "plait/values/deadline"
@@ -169,7 +168,10 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     private
 
-    def tls_server(words) = Io::TLS::Server.new(alpn: HTTP2.protocols, **words)
+    def tls_server(words)
+      require "plait/io/tls"
+      Io::TLS::Server.new(alpn: HTTP2.protocols, **words)
+    end
 
     def supervise
       life = @options.life

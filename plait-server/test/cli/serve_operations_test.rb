@@ -210,7 +210,7 @@ class ServeOperationsTest < Minitest::Test
     end
     write("state", JSON.generate(JSON.parse(File.read(path("state"))).merge("pid" => bystander)))
     %w[status stop restart].each do |order|
-      assert_refused(69, /no server runs by .*state/, plait("serve", order, "--state", "state"))
+      assert_refused(69, /no server runs by .*state/, plait_in_a_fork("serve", order, "--state", "state"))
     end
     assert_nil(Process.wait(bystander, Process::WNOHANG))
   ensure
@@ -220,7 +220,7 @@ class ServeOperationsTest < Minitest::Test
   def test_what_is_no_status_file
     ["", "1", "[]", '{"pid":1}', '{"pid":"x","began":null}', "\xff"].each do |text|
       write("state", text)
-      assert_refused(69, /no server runs by .*state/, plait("serve", "status", "--state", "state"))
+      assert_refused(69, /no server runs by .*state/, plait_in_a_fork("serve", "status", "--state", "state"))
     end
     assert_refused(2, /the status file .* can't be read: Is a directory/, plait("serve", "status", "--state", "."))
   end
@@ -429,7 +429,7 @@ class ServeOperationsTest < Minitest::Test
       %w[status] => [2, /where is its file\? Say --state FILE/], %w[stop --pidfile pid] => [69, /no server runs by .*pid/] }
       .each do |arguments, (code, words)|
         arguments = ["--bind", "tcp://127.0.0.1:0", *arguments] unless arguments.include?("--bind")
-        assert_refused(code, words, plait("serve", *arguments))
+        assert_refused(code, words, plait_in_a_fork("serve", *arguments))
       end
   ensure
     taken&.close

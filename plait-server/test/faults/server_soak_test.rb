@@ -11,14 +11,14 @@ require_relative "../server/lone_server"
 class ServerSoakTest < Minitest::Test
   include RawHTTP2
 
-  SECONDS = Integer(ENV.fetch("PLAIT_SOAK", "16"))
+  SECONDS = Integer(ENV.fetch("PLAIT_SOAK", "10"))
   # In which the heap takes the size that it needs.
   WARM_UP = [SECONDS / 2, 120].min
   # What the memory may grow by afterwards: a part. Short runs are over before the heap has its size: bytes.
   GROWTH = 0.05
   BYTES = SECONDS < 60 ? 24_000_000 : 3_000_000
   # Likewise, of what is in use after a collection.
-  HELD = SECONDS < 60 ? 6_000_000 : 0
+  HELD = SECONDS < 60 ? 12_000_000 : 0
   # Bytes of a small object.
   SLOT = 40
   # Bytes of a body that lies in a file.

@@ -6,7 +6,7 @@ require_relative "../protocols/resp_samples"
 
 # PLAIT_FUZZ_SECONDS=600 goes on for longer, PLAIT_SEED comes to the same inputs again.
 class RESPFuzzTest < Minitest::Test
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "8"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = ENV.fetch("PLAIT_SEED", "1")
   SAMPLES = [*RESPSamples::COMMANDS.keys, *RESPSamples::BROKEN_COMMANDS.keys, *RESPSamples::REPLIES,
              *RESPSamples::BROKEN_REPLIES.keys].select { |bytes| bytes.bytesize < 1000 }.freeze

@@ -11,7 +11,7 @@ class ShardClusterFuzzTest < Minitest::Test
   include ShardPlane
   include SameReplies
 
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "6"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "71"))
   DISTURBING = [
     %w[MULTI], %w[EXEC], %w[DISCARD], %w[WATCH d{1}], %w[UNWATCH], %w[SET d{1} 1], %w[INCR d{2}n], %w[BLPOP d{1}l 0.05],

@@ -8,7 +8,7 @@ class ShardMemoryTest < Minitest::Test
   include ShardPlane
   include FakeNodes
 
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "5"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "73"))
   WRAPPED = %w[malloc calloc realloc strdup strndup mmap].map { |name| "-Wl,--wrap=#{name}" }.freeze
   HUGE = 2**63

@@ -7,7 +7,7 @@ require_relative "shard_plane"
 class ShardSessionsFuzzTest < Minitest::Test
   include ShardPlane
 
-  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "5"))
+  SECONDS = Integer(ENV.fetch("PLAIT_FUZZ_SECONDS", "4"))
   SEED = Integer(ENV.fetch("PLAIT_SEED", "90"))
   COMMANDS = [
     %w[MULTI], %w[EXEC], %w[DISCARD], %w[WATCH a], %w[WATCH a b c], %w[UNWATCH], %w[SET a 1], %w[GET b], %w[MGET a b c d e],

@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require "openssl"
 require "uri"
 require_relative "http2"
 require "plait/io/endpoint"
 require "plait/io/listener"
-require "plait/io/tls"
 require "plait/values/errors"
 
 module Plait
@@ -76,6 +74,7 @@ module Plait
       def warning(now = Time.now)
         return unless @endpoint.tls?
 
+        require "openssl"
         text = @words["cert"]
         certificate = OpenSSL::X509::Certificate.new(text.include?("-----BEGIN") ? text : File.read(text))
         flaw = flaw_of(certificate, now)
@@ -128,10 +127,15 @@ module Plait
       def tls
         return unless @endpoint.tls?
 
-        @tls ||= Io::TLS::Server.new(certificate: @words["cert"], key: @words["key"], client_ca: @words["ca"],
-                                     verify_client: verification, alpn: HTTP2.protocols)
+        @tls ||= make_tls
       rescue UsageError => e
         raise UsageError, "#{@text}: #{e.message.delete_prefix("#{@text}: ")}"
+      end
+
+      def make_tls
+        require "plait/io/tls"
+        Io::TLS::Server.new(certificate: @words["cert"], key: @words["key"], client_ca: @words["ca"],
+                            verify_client: verification, alpn: HTTP2.protocols)
       end
 
       def flaw_of(certificate, now)

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require "openssl"
 require "socket"
 require_relative "door"
 require_relative "fence"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"
+require "plait/io/channel"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -188,7 +188,7 @@ module Plait
     # Checks whether nodes answer.
     module Health
       PING = "*1\r\n$4\r\nPING\r\n"
-      FAILURES = [SystemCallError, SocketError, IOError, ConnectionError, TimeoutError, OpenSSL::SSL::SSLError].freeze
+      FAILURES = [*Io::Channel::BREAKS, SocketError, ConnectionError, TimeoutError].freeze
       private_constant :FAILURES
 
       # @param nodes [Array<Node>]

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require "openssl"
 require "socket"
 require_relative "../protocols/resp"
 require_relative "native"
+require "plait/io/channel"
 require "plait/io/endpoint"
-require "plait/io/tls"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -17,8 +16,6 @@ module Plait
       CHUNK = 1 << 18
       # Seconds of a node's silence until an error; a DUMP of the largest value takes a part of that.
       PATIENCE = 30
-      BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
-      private_constant :BREAKS
 
       # Opens a connection for a block, and closes it afterwards.
       # @yieldparam connection [NodeConnection]
@@ -73,7 +70,7 @@ module Plait
           raise ReadTimeout, "the node #{@node} has sent nothing for #{patience} s" unless @socket.to_io.wait_readable(patience)
         end
         Protocols::RESP::Decoder.decode(@scanner.bytes)
-      rescue *BREAKS => e
+      rescue *Io::Channel::BREAKS => e
         raise closed(e)
       end
 
@@ -91,7 +88,7 @@ module Plait
 
           raise ReadTimeout, "the node #{@node} has taken nothing for #{@patience} s"
         end
-      rescue *BREAKS => e
+      rescue *Io::Channel::BREAKS => e
         raise closed(e)
       end
 
@@ -181,7 +178,7 @@ module Plait
         check_pairs
         raise UsageError, "node_tls: is true or false, not #{node_tls.inspect}" unless [true, false].include?(node_tls)
 
-        Encryption.check_support if node_tls
+        load_tls if node_tls
       end
 
       # @raise [UnsupportedError]
@@ -224,6 +221,12 @@ module Plait
 
       def client
         @client ||= Io::TLS::Client.new(ca_file: @options[:node_ca], hostname: @options[:node_name], **identity)
+      end
+
+      # Before threads connect: Ruby warns where two of them require one file.
+      def load_tls
+        Encryption.check_support
+        require "plait/io/tls"
       end
 
       def identity

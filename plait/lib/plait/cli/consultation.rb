@@ -5,6 +5,7 @@ require_relative "arguments"
 require_relative "exit_status"
 require_relative "../lab"
 require_relative "../mechanisms"
+require_relative "../sibling"
 require_relative "../suites/common/user_file"
 require_relative "../values/errors"
 
@@ -29,6 +30,8 @@ module Plait
         terminal.reserve_output if options["json"]
         wanted = settings
         condition = limit_of_latency
+        return conclude(of_app(path, wanted), condition) if path.end_with?(".ru")
+
         workload = Suites::UserFile.load(path, on: [:sequence])
         conclude(answer(workload, wanted), condition)
       end
@@ -41,6 +44,14 @@ module Plait
         { budget: Arguments.positive("--budget", options["budget"].to_s.delete_suffix("s")), goal: goal,
           once: options["once"] || false,
           among: options["on"] && Arguments.mechanisms("--on", options["on"], Mechanisms.names) }
+      end
+
+      # @return [Object] with what {#conclude} asks of an advice
+      def of_app(path, wanted)
+        raise UsageError, "--once: a config.ru is served for some time, and each path is requested over and over" if wanted[:once]
+
+        Sibling.load("cli/serve/consultation")
+        CLI.const_get(:Serve)::Consultation.new(terminal, options).call(path, budget: wanted[:budget], among: wanted[:among])
       end
 
       def goal

@@ -13,8 +13,6 @@ module Plait
       # Values without which no percentile is given; raising it refuses more percentiles.
       VALUES = 100
 
-      # Ratio to the least median within which the simplest is named before anything is settled.
-      NEAR = 1.05
       # Seconds of an item below which its hand-over counts.
       SHORT = 0.00002
 
@@ -43,7 +41,7 @@ module Plait
         Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > SHORT }, ->(_) { "more processors help processes" }),
         Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items (each_slice(1_000), say) are worth it" })
       ].freeze
-      private_constant :Rule, :RULES, :NEAR, :SHORT, :VALUES
+      private_constant :Rule, :RULES, :SHORT, :VALUES
 
       # @return [Hash{Symbol, Array<Symbol> => String}] the mechanisms that can't run the block, each with the reason
       attr_reader :excluded
@@ -122,12 +120,7 @@ module Plait
       def row
         return unless @judgement && @series.values.any?(&:any?)
 
-        @judgement.best || simplest_near(@judgement.leader)
-      end
-
-      # With too few rounds for an answer.
-      def simplest_near(leader)
-        @series.keys.find { |one| one == leader || @judgement.against(one, leader).ratio.to_f.between?(0.01, NEAR) }
+        @judgement.favourite
       end
 
       def answer

@@ -82,6 +82,9 @@ module Plait
         (@lower_is_better ? medians.min_by(&:last) : medians.max_by(&:last))&.first
       end
 
+      # @return [Object, nil] the best row; without one the simplest that is near the leader, which settles nothing
+      def favourite = best || rows.find { |row| row == leader || against(row, leader).ratio.to_f.between?(0.01, SAME) }
+
       # @return [Array<Object>] rows that are the same as the best
       def equals = answered(:same)
 

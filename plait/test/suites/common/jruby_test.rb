@@ -11,6 +11,9 @@ class SuitesOnJRubyTest < Minitest::Test
   JRuby = Plait::Suites::JRuby
   Computing = Plait::Suites::Computing
 
+  # A JVM takes a minute to start on a busy machine.
+  def hard_timeout = 480
+
   def test_an_installed_jruby_is_found_in_the_path
     Dir.mktmpdir do |folder|
       program = File.join(folder, "jruby")

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/io/endpoint"
-require "plait/io/tls"
 require_relative "../../rpc"
 require "plait/values/errors"
 require "plait/values/system_reason"
@@ -77,6 +76,7 @@ module Plait
         end
 
         def tls
+          require "plait/io/tls"
           certificate, key = %w[cert key].map { |name| Arguments.text("--#{name}", @options[name]) }
           @tls ||= Io::TLS::Server.new(certificate: certificate, key: key, **trust)
         end

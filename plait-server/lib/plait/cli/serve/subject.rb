@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "etc"
+require "io/wait"
+require "plait/cli/command"
+require "plait/values/deadline"
+require "plait/values/errors"
+require "tempfile"
+require_relative "../../server/configuration"
+require_relative "../../server/master"
+
+module Plait
+  module CLI
+    class Serve < Command
+      # A server of an app in processes of its own, at a port that the system chooses, to be measured. It ends with the process
+      # that started it.
+      class Subject
+        # Seconds for the app to be loaded, and for the server to end.
+        START = 120
+        STOP = 10
+        # Seconds that running requests have at the end.
+        DRAIN = 1
+        TICKS = Etc.sysconf(Etc::SC_CLK_TCK).to_f
+        # Places in /proc/PID/stat, behind the name: user and system time.
+        TIMES = [11, 12].freeze
+        # Bytes of its standard error that are read.
+        LONGEST = 64 * 1024
+        private_constant :LONGEST, :START, :STOP, :DRAIN, :TICKS, :TIMES
+
+        # The server did not start, with its reason.
+        class Failed < Error; end
+
+        # @return [Integer]
+        attr_reader :port
+
+        # @param rackup [String] path of a config.ru
+        # @param settings [Hash{Symbol => Object}] of a {Server::Configuration}
+        def initialize(rackup, settings)
+          @rackup = rackup
+          @settings = settings
+          @log = Tempfile.new("plait-advise", mode: File::APPEND)
+          @log.unlink
+        end
+
+        # @return [String, nil] the first line on its standard error that is no frame of a backtrace
+        def complaint
+          @log.pread(LONGEST, 0).scrub.each_line.find { |line| line.match?(/\S/) && !line.start_with?("\t") }&.strip
+        rescue EOFError
+          nil # nothing was written
+        end
+
+        # @return [self] it serves
+        # @raise [Failed]
+        def start
+          answer, teller = IO.pipe
+          alive, @lifeline = IO.pipe
+          @pid = fork { serve(teller, alive, [answer, @lifeline]) }
+          [teller, alive].each(&:close)
+          @port = Integer(heard(answer), 10)
+          self
+        rescue ArgumentError
+          raise Failed, "the server ended as it started"
+        ensure
+          answer&.close
+          stop unless @port
+        end
+
+        # @return [Float] seconds that all its processes have computed
+        def processor_time
+          pids.sum { |pid| File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split.values_at(*TIMES).sum(&:to_f) } / TICKS
+        end
+
+        # @return [Integer] bytes of all its processes; shared pages count once
+        def memory = pids.sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+) kB/, 1].to_i * 1024 }
+
+        # Ends it and waits for its end.
+        def stop
+          @lifeline&.close
+          @log.close
+          return unless @pid
+
+          ends = Deadline.after(STOP)
+          until Process.wait(@pid, Process::WNOHANG)
+            kill_all if ends.expired?
+            sleep(0.01)
+          end
+          @pid = nil
+        end
+
+        private
+
+        def heard(answer)
+          raise Failed, "the app was not loaded within #{START} s" unless answer.wait_readable(START)
+
+          line = answer.gets.to_s.chomp
+          line.start_with?("failed ") ? raise(Failed, line.delete_prefix("failed ")) : line
+        end
+
+        # In the fork.
+        def serve(teller, alive, others)
+          others.each(&:close)
+          Process.setpgrp # Ctrl-C is for the process that measures
+          STDIN.reopen(File::NULL)
+          [STDOUT, STDERR].each { |stream| stream.reopen(@log) }
+          trap(:TERM, "DEFAULT")
+          end_with(alive)
+          master.run { |endpoints| tell(teller, endpoints.first.port) }
+        rescue StandardError => e
+          tell(teller, "failed #{e.message.lines.first}")
+        ensure
+          exit!(0)
+        end
+
+        def master
+          settings = { rackup: @rackup, binds: ["tcp://127.0.0.1:0"], drain: DRAIN, **@settings }
+          Server::Master.new(Server::Configuration.of(settings), notice: ->(_) {})
+        end
+
+        # The pipe is at its end when the measuring process closes it or dies.
+        def end_with(alive)
+          Thread.new do
+            alive.read
+            Process.kill(:TERM, Process.pid)
+          end
+        end
+
+        def tell(teller, line)
+          teller.puts(line) unless teller.closed?
+          teller.close
+        end
+
+        def pids
+          found = [@pid]
+          found.each { |pid| found.concat(children(pid)) }
+        end
+
+        def children(pid)
+          Dir["/proc/#{pid}/task/*/children"].flat_map { |path| File.read(path).split.map(&:to_i) }
+        rescue SystemCallError
+          []
+        end
+
+        def kill_all
+          pids.reverse_each { |pid| Process.kill(:KILL, pid) }
+        rescue SystemCallError
+          nil
+        end
+      end
+      private_constant :Subject
+    end
+  end
+end
