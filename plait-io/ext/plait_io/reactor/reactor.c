@@ -133,7 +133,7 @@ struct reactor_entry *reactor_next_ready(struct reactor *reactor) {
 
 /* ---- the kernel's side ---- */
 
-/* In the place of events: those of reading, until another arming. */
+/* In the place of events: reading, until another arming. */
 enum { LASTING = -1 };
 
 static uint32_t reactor_flags_of(int events) {

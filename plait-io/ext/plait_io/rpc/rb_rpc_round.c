@@ -148,7 +148,7 @@ static struct line *rpc_round_plain_line(const struct round *round, VALUE peer) 
     return rb_attr_get(peer, id_in_flight) == INT2FIX(0) && rpc_round_admitted(round, peer) ? line : NULL;
 }
 
-static void rpc_round_claim(struct round *round, VALUE peer) {
+static void rpc_round_take_hold(struct round *round, VALUE peer) {
     rb_ivar_set(peer, id_attended, Qtrue);
     round->peer = peer;
     round->state = sym_idle;
@@ -243,7 +243,7 @@ static bool rpc_round_go_through(struct round *round) {
             rb_ary_push(round->others, peer);
             continue;
         }
-        rpc_round_claim(round, peer);
+        rpc_round_take_hold(round, peer);
         if (!rpc_round_attend(round, line) || rpc_round_over(round)) return false;
     }
     return RARRAY_LEN(round->others) == 0;

@@ -95,7 +95,7 @@ module Plait
             @board.release(peer, state) if peer
           end
 
-          # What the round has begun is counted from now on.
+          # What the round has started is counted from now on.
           def keep(leader, peer, batch, running)
             peer.take(batch)
             return give_back(peer, batch) unless running
