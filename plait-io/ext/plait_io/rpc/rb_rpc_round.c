@@ -19,7 +19,7 @@
 /* Seconds after which the round makes sure again that a worker watches what is run, and lets other fibers run. */
 static const double WATCH = 0.001;
 
-static ID id_admitted, id_again, id_attended, id_connection, id_fresh, id_held, id_in_flight, id_line, id_over;
+static ID id_admitted, id_again, id_attended, id_connection, id_fresh, id_in_flight, id_line;
 static ID id_owed, id_running, id_stopping;
 static VALUE sym_idle, sym_full;
 
@@ -127,14 +127,9 @@ static bool rpc_round_any(VALUE lists) {
 
 /* Whether requests may be run now. */
 static bool rpc_round_open(const struct round *round) {
-    if (rpc_round_locked(round) || RTEST(rb_attr_get(round->pool, id_over))) return false;
-    if (RTEST(rb_attr_get(round->dispatcher, id_stopping))) return false;
+    if (rpc_round_locked(round) || RTEST(rb_attr_get(round->dispatcher, id_stopping))) return false;
     if (rpc_round_any(round->duties) || rpc_round_any(round->queues)) return false;
     return FIX2LONG(rb_attr_get(round->pool, id_running)) < round->slots;
-}
-
-static bool rpc_round_admitted(const struct round *round, VALUE peer) {
-    return !round->secret || rb_attr_get(peer, id_admitted) == Qtrue;
 }
 
 /* Its line, if nothing else is going on there; or NULL. */
@@ -144,8 +139,8 @@ static struct line *rpc_round_plain_line(const struct round *round, VALUE peer) 
 
     struct line *line = plait_line_of(value);
     if (!line->batches || !NIL_P(line->over) || line->held || plait_line_unsent(line) > 0) return NULL;
-    if (RTEST(rb_attr_get(peer, id_attended)) || RTEST(rb_attr_get(peer, id_held))) return NULL;
-    return rb_attr_get(peer, id_in_flight) == INT2FIX(0) && rpc_round_admitted(round, peer) ? line : NULL;
+    if (RTEST(rb_attr_get(peer, id_attended)) || rb_attr_get(peer, id_in_flight) != INT2FIX(0)) return NULL;
+    return !round->secret || rb_attr_get(peer, id_admitted) == Qtrue ? line : NULL;
 }
 
 static void rpc_round_take_hold(struct round *round, VALUE peer) {
@@ -327,10 +322,8 @@ static void rpc_round_load_names(void) {
     id_attended = rb_intern("@attended");
     id_connection = rb_intern("@connection");
     id_fresh = rb_intern("@fresh");
-    id_held = rb_intern("@held");
     id_in_flight = rb_intern("@in_flight");
     id_line = rb_intern("@line");
-    id_over = rb_intern("@over");
     id_owed = rb_intern("@owed");
     id_running = rb_intern("@running");
     id_stopping = rb_intern("@stopping");
