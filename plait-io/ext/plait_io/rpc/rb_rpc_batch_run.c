@@ -257,7 +257,8 @@ static VALUE rpc_batch_run_abandon(VALUE argument) {
 /* run(handler) => whether the next one is for Ruby to run */
 VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
     struct batch *batch = plait_rpc_batch_of(self);
-    struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler, .name = Qnil, .callable = Qnil, .plain = Qnil};
+    struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler};
+    run.name = run.callable = run.plain = Qnil;
     run.own = plait_state_own();
     run.began = run.since = plait_now();
     run.sent = run.line->sent;

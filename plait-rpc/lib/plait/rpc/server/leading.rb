@@ -8,8 +8,9 @@ module Plait
   module RPC
     # The leader of a server's workers at all connections, in C, on Linux only: plait-io/ext/plait_io/rpc/rb_rpc_round.h.
     #
-    # - `new(pool, dispatcher, handler, mutex, reactor, duties, queues, most)`: Arrays and Hashes that hold what any worker can do,
-    #   and requests that wait. While one of them is not empty, no request is run here. `most`: requests taken at once.
+    # - `new(pool, dispatcher, handler, mutex, reactor, duties, queues, most)`: `duties` are Arrays and Hashes of what any
+    #   worker can do, `queues` Arrays of requests that wait. While one of them is not empty, no request is run here. `most`:
+    #   requests that are taken at once.
     # - `go(limit) { … }`: waits for connections that send, runs their requests, and answers them, until there is something for
     #   Ruby to do, or the limit is past (monotonic seconds, or nil). Calls the block before a run, once a millisecond at most.
     # - `since`: when the current run began, monotonic seconds, or nil.
