@@ -18,10 +18,12 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/native.rb" => "the number of a process tells a child of a fork where no extension counts forks",
       "plait/lib/plait/values/uninterruptible.rb" => "a mask around changes of state; neither starts nor waits for anything",
       "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "the address_resolve hook answers as Addrinfo does",
-      "plait/lib/plait/mechanisms/patches/socket_patches.rb" => "the class that it patches"
+      "plait/lib/plait/mechanisms/patches/socket_patches.rb" => "the class that it patches",
+      "plait/lib/plait/lab/watch_socket.rb" => "the one place at which plait attach asks a running program"
     },
     forbidden_libraries: {
-      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above"
+      "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above",
+      "plait/lib/plait/lab/watch_socket.rb" => "UNIX sockets, see above"
     },
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",

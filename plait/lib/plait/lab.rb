@@ -77,9 +77,10 @@ module Plait
       #   puts watch
       # @param interval [Numeric] seconds between two looks at least
       # @param sources [Hash{Symbol => #statistics, Thread::Queue}] pools and queues to show
+      # @param socket [String, nil] path of a UNIX socket for `plait attach`; %p stands for the number of the process
       # @return [Watch]
       # @raise [UsageError]
-      def watch(interval: 0.1, sources: {}) = Watch.new(interval: interval, sources: sources)
+      def watch(interval: 0.1, sources: {}, socket: nil) = Watch.new(interval: interval, sources: sources, socket: socket)
     end
 
     # The workload behind {Plait.compare}: one body, one cell for each mechanism at each limit.

@@ -17,6 +17,25 @@ class AdviceTest < Minitest::Test
     assert_equal(:threads, advice.to_h[:on])
   end
 
+  # Threads overlap one of the waits, so all is done sooner; but each item then waits for the lock.
+  def test_goals
+    assert(5.times.any? { advised_for(:throughput) == :threads })
+    assert(5.times.any? { advised_for(:latency) == :sequence }) # a busy machine makes sleeps longer
+  end
+
+  def advised_for(goal)
+    lock = Mutex.new
+    Plait.advise((1..40).to_a, goal: goal, budget: 4, among: %i[sequence threads]) do |n|
+      lock.synchronize { sleep(0.01) }
+      Labelled.wait(5, n)
+    end.on
+  end
+
+  def test_the_goal_memory
+    advice = Plait.advise((1..8).to_a, goal: :memory, budget: 6, among: %i[threads processes]) { |n| Labelled.wait(20, n) }
+    assert_equal(:threads, advice.on, advice.to_s)
+  end
+
   def test_a_body_that_threads_spoil
     buffer = {}
     advice = Plait.advise((1..12).to_a, budget: 5, among: %i[sequence threads]) do |n|

@@ -74,7 +74,7 @@ module Plait
 
       # @return [Gain, nil] nil where one after another was not measured beside it, or is the answer
       def gain
-        return if row.nil? || on == :sequence || !@series.key?([:sequence, nil])
+        return if row.nil? || on == :sequence || !@judgement.rows.include?([:sequence, nil])
 
         found = @judgement.against([:sequence, nil], row)
         Gain.new(median: found.ratio, low: found.low, high: found.high) if found.ratio

@@ -5,6 +5,7 @@ require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "../values/own_code"
 require_relative "../values/quantity"
+require_relative "watch_socket"
 
 module Plait
   module Lab
@@ -31,7 +32,8 @@ module Plait
 
       # @param interval [Numeric] seconds between two looks at least
       # @param sources [Hash{Symbol => #statistics, Thread::Queue}] pools and queues to show
-      def initialize(interval: 0.1, sources: {})
+      # @param socket [String, nil] path of a UNIX socket for `plait attach`; %p stands for the number of the process
+      def initialize(interval: 0.1, sources: {}, socket: nil)
         @interval = check_interval(interval)
         @sources = sources.each { |name, source| check_source(name, source) }
         @lock = Mutex.new
@@ -40,6 +42,7 @@ module Plait
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { look_on } }
         @thread.name = "plait watch"
         @thread.report_on_exception = false
+        @socket = WatchSocket.new(socket) { snapshot } if socket
       end
 
       # @return [Hash] what was seen since the last {#reset}: :seconds, :looks, :waits (what threads and fibers were at =>
@@ -71,6 +74,8 @@ module Plait
       def stop
         @thread.kill
         @thread.join
+        @socket&.close
+        @socket = nil
       end
 
       # @return [String] the snapshot as text
@@ -129,7 +134,7 @@ module Plait
       end
 
       def look
-        seen = (Thread.list - [Thread.current]).map { |thread| describe(thread, thread.status == "run") }
+        seen = (Thread.list - [Thread.current, @socket&.thread]).map { |thread| describe(thread, thread.status == "run") }
         @lock.synchronize do
           @looks += 1
           seen.each { |one| count(one) }

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "socket"
+require "support/command_line"
+
+class AttachCommandTest < Minitest::Test
+  include Support::CommandLine
+
+  def setup
+    super
+    @queue = Thread::Queue.new
+    @threads = Array.new(3) { Thread.new { @queue.pop } }
+    @watch = Plait::Lab.watch(interval: 0.01, sources: { jobs: @queue }, socket: path("s%p"))
+    @socket = path("s#{Process.pid}")
+  end
+
+  def teardown
+    @watch.stop
+    @threads.each { |thread| thread.kill.join }
+    super
+  end
+
+  def snapshot = JSON.parse(UNIXSocket.open(@socket, &:read))
+
+  def test_one_interval_without_a_terminal
+    result = plait("attach", @socket, "--interval", "0.2")
+    assert_equal([0, ""], [result.code, result.err])
+    assert_match(/\A\d+ m?s, \d+ looks; GVL wait: not measured$/, result.out.sub(/\A\d\.\d+/, "1"))
+    assert_match(/^ +3\.00  waiting for a queue  at #{__FILE__}:/, result.out)
+    assert_match(/^jobs: .*3/, result.out)
+  end
+
+  def test_what_is_over_is_not_shown
+    wait_until { snapshot["looks"] > 5 }
+    3.times { @queue << nil }
+    @threads.each(&:join)
+    seen = snapshot["looks"]
+    wait_until { snapshot["looks"] > seen + 1 } # a look that was under way saw them
+    refute_match(/a queue  at #{__FILE__}/, plait("attach", @socket, "--interval", "0.2").out)
+  end
+
+  def test_a_terminal_has_a_new_screen_each_interval
+    result = plait_on_terminal("attach", @socket, "--interval", "0.1") do |keyboard, screen|
+      wait_until { screen.call.scan("waiting for a queue  at").size > 2 }
+      keyboard.write("\u0003")
+    end
+    assert_equal(130, result.code, result.out)
+  end
+
+  def test_json
+    told = JSON.parse(plait("attach", @socket, "--json").out)
+    assert_equal({ "jobs" => { "size" => 0, "waiting" => 3 } }, told["sources"])
+  end
+
+  def test_only_the_user_may_connect_and_nothing_is_left
+    assert_equal(0o600, File.stat(@socket).mode & 0o777)
+    @watch.stop
+    refute_path_exists(@socket)
+    assert_refused(/no program answers at .*: No such file/)
+  end
+
+  def test_a_file_that_a_killed_program_has_left
+    @watch.stop
+    server = UNIXServer.new(@socket)
+    server.close
+    @watch = Plait::Lab.watch(socket: @socket)
+    assert_operator(snapshot["seconds"], :>, 0)
+    error = assert_raises(Plait::UsageError) { Plait::Lab.watch(socket: @socket) }
+    assert_match(/another process listens at .*; with %p in the path each process has its own/, error.message)
+  end
+
+  def test_paths_that_can_not_be
+    assert_match(/has at most 107 bytes/, assert_raises(Plait::UsageError) { Plait::Lab.watch(socket: "x" * 120) }.message)
+    assert_match(/can't listen at .*No such file/, assert_raises(Plait::UsageError) do
+      Plait::Lab.watch(socket: path("no/s"))
+    end.message)
+    write("text", "no socket")
+    assert_match(/can't listen at .*in use/, assert_raises(Plait::UsageError) { Plait::Lab.watch(socket: path("text")) }.message)
+    assert_equal("no socket", File.read(path("text")))
+    assert_equal(["plait watch"], Thread.list.map(&:name) & ["plait watch"])
+  end
+
+  # A client that never reads must not keep others from an answer.
+  def test_a_client_that_only_connects
+    idle = Array.new(3) { UNIXSocket.open(@socket) }
+    assert_operator(snapshot["looks"], :>=, 0)
+  ensure
+    idle&.each(&:close)
+  end
+
+  def test_another_program_s_socket
+    @socket = path("other")
+    server = UNIXServer.new(@socket)
+    thread = Thread.new { loop { server.accept.close } }
+    assert_refused(/has no answer of Plait::Lab\.watch/)
+  ensure
+    thread&.kill&.join
+    server&.close
+  end
+
+  private
+
+  def assert_refused(words)
+    result = plait("attach", @socket)
+    assert_equal(2, result.code)
+    assert_match(/\Aplait: .*#{words}/, result.err)
+  end
+end
