@@ -93,6 +93,50 @@ static void test_another_file_of_the_same_number(void) {
     close(copy);
 }
 
+static void rearm_drained(int number) {
+    CHECK(reactor_rearm_drained(&reactor, number, now += 1) == 0);
+}
+
+static void send_one(int descriptor) {
+    CHECK(write(descriptor, "x", 1) == 1);
+    take_events();
+}
+
+static void read_one(int descriptor) {
+    char byte;
+    CHECK(next_ready() == descriptor && next_ready() == -1);
+    CHECK(read(descriptor, &byte, 1) == 1);
+}
+
+/* It is read until nothing is left, and armed again without the kernel. What comes while it is taken is not lost, nor its end. */
+static void test_drained_again_and_again(void) {
+    int ends[2];
+    open_pair(ends);
+    add(ends[0], 1);
+    for (int turn = 0; turn < 3; turn++) {
+        send_one(ends[1]);
+        read_one(ends[0]);
+        rearm_drained(ends[0]);
+        take_events();
+        CHECK(next_ready() == -1 && reactor_find(&reactor, ends[0])->lasts);
+    }
+    send_one(ends[1]);
+    CHECK(next_ready() == ends[0]);
+    send_one(ends[1]);
+    CHECK(next_ready() == -1 && !reactor_find(&reactor, ends[0])->lasts);
+    rearm_drained(ends[0]);
+    take_events();
+    read_one(ends[0]);
+    close(ends[1]);
+    for (int turn = 0; turn < 2; turn++) {
+        rearm_drained(ends[0]);
+        take_events();
+        CHECK(next_ready() == ends[0]);
+    }
+    CHECK(reactor_remove(&reactor, ends[0]) && reactor_rearm_drained(&reactor, ends[0], now) == ENOENT);
+    close(ends[0]);
+}
+
 static void test_errors(void) {
     int file = open("/dev/null", O_RDONLY);
     int regular = open("/proc/self/exe", O_RDONLY);
@@ -143,6 +187,7 @@ int main(void) {
     test_bell();
     test_a_late_note_is_void();
     test_another_file_of_the_same_number();
+    test_drained_again_and_again();
     test_errors();
     test_a_crowd();
     reactor_close(&reactor);

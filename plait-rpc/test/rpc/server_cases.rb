@@ -11,6 +11,7 @@ require_relative "server_cases/misbehaviour"
 require_relative "server_cases/nesting"
 require_relative "server_cases/notifications"
 require_relative "server_cases/raised"
+require_relative "server_cases/rounds"
 require_relative "server_cases/security"
 require_relative "server_cases/service"
 require_relative "server_cases/state"
@@ -28,6 +29,7 @@ module ServerCases
   include Nesting
   include Notifications
   include Raised
+  include Rounds
   include Security
   include State
 

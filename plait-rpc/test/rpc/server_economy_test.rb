@@ -19,9 +19,9 @@ class RPCServerEconomyTest < Minitest::Test
     def read = @book
   end
 
-  # Who leads stays at its socket, and reads without the accounts of the switchboard.
+  # The leader stays in C, and reads without the accounts of the switchboard.
   def test_waits_beside_one_that_asks_again_and_again
-    skip "is done on Linux, in C" unless Plait::RPC.const_get(:NativeVisit).method_defined?(:pay)
+    skip "is done on Linux, in C" unless Plait::RPC.const_get(:NativeRound).method_defined?(:go)
     server = Plait::RPC::Server.new(Library.new, on: :threads)
     endpoint = server.listen("127.0.0.1", 0)
     running = server.start

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <poll.h>
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
@@ -218,6 +217,7 @@ struct waiting {
     int count;
     int error;
     bool woken;
+    bool at_once; /* sleeps without a look before */
 };
 
 static void *reactor_sleep_without_gvl(void *argument) {
@@ -271,7 +271,7 @@ static void reactor_sleep_on_scheduler(struct waiting *waiting, VALUE scheduler,
 }
 
 static VALUE reactor_told(struct reactor *engine) {
-    VALUE tokens = rb_ary_new();
+    VALUE tokens = rb_ary_new_capa(1);
     const struct reactor_entry *entry;
     while (RARRAY_LEN(tokens) < REACTOR_BATCH && (entry = reactor_next_ready(engine))) rb_ary_push(tokens, (VALUE)entry->token);
     return tokens;
@@ -279,7 +279,7 @@ static VALUE reactor_told(struct reactor *engine) {
 
 static VALUE reactor_wait_for_any(VALUE argument) {
     struct waiting *waiting = (struct waiting *)argument;
-    bool slept = false;
+    bool slept = waiting->at_once;
     for (;;) {
         if (waiting->reactor->closed) return Qnil;
         if (!slept) reactor_look(waiting);
@@ -302,51 +302,25 @@ static VALUE reactor_stop_waiting(VALUE argument) {
     return Qnil;
 }
 
-/* wait(deadline = nil) */
-static VALUE reactor_wait(int argc, VALUE *argv, VALUE self) {
-    rb_check_arity(argc, 0, 1);
-    VALUE deadline = argc > 0 ? argv[0] : Qnil;
-    struct waiting waiting = {.self = self, .limit = NIL_P(deadline) ? INFINITY : NUM2DBL(rb_funcall(deadline, id_at, 0))};
+VALUE plait_reactor_wait(VALUE self, double limit, bool at_once) {
+    struct waiting waiting = {.self = self, .limit = limit, .at_once = at_once};
     waiting.reactor = reactor_of(self);
     waiting.reactor->waiters++;
     return rb_ensure(reactor_wait_for_any, (VALUE)&waiting, reactor_stop_waiting, (VALUE)&waiting);
 }
 
-/* ---- beside another descriptor ---- */
-
-struct beside {
-    struct pollfd files[2]; /* the descriptor, and the epoll's own */
-    int milliseconds;
-    bool done;
-};
-
-static void *reactor_poll_without_gvl(void *argument) {
-    struct beside *beside = argument;
-    if (poll(beside->files, 2, beside->milliseconds) < 0) beside->files[0].revents = beside->files[1].revents = 0;
-    beside->done = true;
-    return NULL;
+/* wait(deadline = nil) */
+static VALUE reactor_wait(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 0, 1);
+    VALUE deadline = argc > 0 ? argv[0] : Qnil;
+    return plait_reactor_wait(self, NIL_P(deadline) ? INFINITY : NUM2DBL(rb_funcall(deadline, id_at, 0)), false);
 }
 
-static enum plait_turn reactor_turn_of(const struct rb_reactor *reactor, const struct beside *beside) {
-    if (!beside->done) return PLAIT_INTERRUPTED;
-    if (reactor->generation != generation || reactor->closed || beside->files[1].revents) return PLAIT_OTHERS;
-    return beside->files[0].revents ? PLAIT_THIS : PLAIT_TIME_UP;
-}
-
-enum plait_turn plait_reactor_wait_beside(VALUE self, int descriptor, int milliseconds) {
+void plait_reactor_rearm(VALUE self, int descriptor, bool drained) {
     struct rb_reactor *reactor = reactor_of(self);
-    struct waiting waiting = {.self = self, .reactor = reactor};
-    struct beside beside = {.milliseconds = milliseconds};
-    if (reactor->closed) return PLAIT_OTHERS;
-
-    beside.files[0] = (struct pollfd){.fd = descriptor, .events = POLLIN};
-    beside.files[1] = (struct pollfd){.fd = reactor->engine.epoll, .events = POLLIN};
-    reactor->waiters++;
-    rb_nogvl(reactor_poll_without_gvl, &beside, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
-    enum plait_turn turn = reactor_turn_of(reactor, &beside);
-    reactor_stop_waiting((VALUE)&waiting);
-    RB_GC_GUARD(self);
-    return turn;
+    if (reactor->closed) return;
+    if (drained) reactor_rearm_drained(&reactor->engine, descriptor, plait_now());
+    else reactor_rearm(&reactor->engine, descriptor, REACTOR_READABLE, 0, false, plait_now());
 }
 
 /* wake: nothing in here may block, and nothing be allocated: a signal handler may call it */

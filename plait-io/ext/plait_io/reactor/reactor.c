@@ -133,7 +133,12 @@ struct reactor_entry *reactor_next_ready(struct reactor *reactor) {
 
 /* ---- the kernel's side ---- */
 
+/* In the place of events: reading, until another arming. */
+enum { LASTING = -1 };
+
 static uint32_t reactor_flags_of(int events) {
+    if (events == LASTING) return EPOLLIN | EPOLLRDHUP | EPOLLET;
+
     uint32_t flags = EPOLLONESHOT;
     if (events & REACTOR_READABLE) flags |= EPOLLIN;
     if (events & REACTOR_WRITABLE) flags |= EPOLLOUT;
@@ -148,6 +153,7 @@ static int reactor_arm(const struct reactor *reactor, struct reactor_entry *entr
 
     entry->generation++;
     entry->state = REACTOR_ARMED;
+    entry->lasts = events == LASTING;
     return 0;
 }
 
@@ -184,14 +190,29 @@ int reactor_add(struct reactor *reactor, int number, uintptr_t token, int events
     return 0;
 }
 
+static void reactor_renew(struct reactor *reactor, struct reactor_entry *entry, int number, int queue, double now) {
+    reactor_unlink_entry(reactor, entry);
+    reactor_append(reactor, entry, number, queue, now);
+}
+
 int reactor_rearm(struct reactor *reactor, int number, int events, int queue, bool keep, double now) {
     struct reactor_entry *entry = reactor_find(reactor, number);
     if (!entry) return ENOENT;
     int error = reactor_arm_anyhow(reactor, entry, number, events, EPOLL_CTL_MOD);
     if (error != 0 || (keep && entry->queue == queue)) return error;
 
-    reactor_unlink_entry(reactor, entry);
-    reactor_append(reactor, entry, number, queue, now);
+    reactor_renew(reactor, entry, number, queue, now);
+    return 0;
+}
+
+int reactor_rearm_drained(struct reactor *reactor, int number, double now) {
+    struct reactor_entry *entry = reactor_find(reactor, number);
+    if (!entry) return ENOENT;
+    int error = entry->lasts ? 0 : reactor_arm_anyhow(reactor, entry, number, LASTING, EPOLL_CTL_MOD);
+    if (error != 0) return error;
+
+    entry->state = REACTOR_ARMED;
+    reactor_renew(reactor, entry, number, 0, now);
     return 0;
 }
 
@@ -215,6 +236,15 @@ static void reactor_clear_wakeup(const struct reactor *reactor) {
     while (read(reactor->wakeup, &count, sizeof(count)) == -1 && errno == EINTR) continue;
 }
 
+/* The next arming finds what has come. */
+static void reactor_silence(const struct reactor *reactor, struct reactor_entry *entry, const struct epoll_event *event) {
+    if (!entry->lasts) return;
+
+    struct epoll_event nothing = {.events = EPOLLONESHOT, .data = event->data};
+    epoll_ctl(reactor->epoll, EPOLL_CTL_MOD, (int)(uint32_t)event->data.u64, &nothing);
+    entry->lasts = false;
+}
+
 bool reactor_take(struct reactor *reactor, const struct epoll_event *event) {
     if (event->data.u64 == WAKEUP) {
         reactor_clear_wakeup(reactor);
@@ -222,10 +252,11 @@ bool reactor_take(struct reactor *reactor, const struct epoll_event *event) {
     }
     int number = (int)(uint32_t)event->data.u64;
     struct reactor_entry *entry = reactor_find(reactor, number);
-    bool valid = entry && entry->state == REACTOR_ARMED;
-    if (valid && entry->generation == (uint32_t)(event->data.u64 >> GENERATION_SHIFT)) {
-        reactor_push_ready(reactor, entry, number);
-    }
+    if (!entry || entry->generation != (uint32_t)(event->data.u64 >> GENERATION_SHIFT)) return true;
+
+    if (entry->state == REACTOR_TAKEN) reactor_silence(reactor, entry, event);
+    if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) entry->lasts = false; /* the next arming finds the end again */
+    if (entry->state == REACTOR_ARMED) reactor_push_ready(reactor, entry, number);
     return true;
 }
 

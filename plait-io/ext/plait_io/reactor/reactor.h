@@ -2,7 +2,8 @@
  * Connections that wait for their peer: an epoll(7) instance, 40 bytes each, and queues by the time since when they wait.
  *
  * An armed connection is reported once, when something has come on it. Then the kernel ignores it until it is armed again
- * (EPOLLONESHOT): one thread alone gets the event. Until then it costs nothing but its bytes.
+ * (EPOLLONESHOT): one thread alone gets the event. Until then it costs nothing but its bytes. A connection that is read until
+ * nothing is left, again and again, is armed once for all its events (EPOLLET).
  *
  * A queue holds the connections that wait for the same reason, the oldest first. So an expired connection is found without
  * a look at the others. A reported connection keeps its place: armed again with `keep`, its time goes on.
@@ -45,6 +46,7 @@ struct reactor_entry {
     uint8_t state;       /* enum reactor_state */
     uint8_t queue;
     bool in_ready;       /* it stands in the list of the ready ones, perhaps in vain */
+    bool lasts;          /* the kernel reports its next bytes too, without another arming */
 };
 
 struct reactor_list {
@@ -79,6 +81,9 @@ int reactor_add(struct reactor *reactor, int number, uintptr_t token, int events
 
 /* Arms it again; ENOENT when it was never added. `keep`: in the same queue it stays at its place, with its time. */
 int reactor_rearm(struct reactor *reactor, int number, int events, int queue, bool keep, double now);
+
+/* Arms it again for reading, at the end of queue 0, after all there was has been read. As a rule without a system call. */
+int reactor_rearm_drained(struct reactor *reactor, int number, double now);
 
 /* Forgets it. Returns whether it was there. */
 bool reactor_remove(struct reactor *reactor, int number);

@@ -11,8 +11,8 @@
 #include "rb_rpc_line_receive.h"
 #include "rb_rpc_line_roles.h"
 #include "rb_rpc_line_send.h"
-#include "rb_rpc_visit.h"
 #include "rb_rpc_call_batch.h"
+#include "rb_rpc_round.h"
 
 /* define_line(rpc): Plait::RPC is loaded by its name; see rb_wire_methods.c. */
 static VALUE rpc_native_rpc_define_line(VALUE self, VALUE rpc) {
@@ -31,10 +31,10 @@ static VALUE rpc_native_rpc_define_call_batch(VALUE self, VALUE rpc) {
 }
 
 #ifdef HAVE_PLAIT_EPOLL
-/* define_visit(rpc) */
-static VALUE rpc_native_rpc_define_visit(VALUE self, VALUE rpc) {
+/* define_round(rpc) */
+static VALUE rpc_native_rpc_define_round(VALUE self, VALUE rpc) {
     rb_ext_ractor_safe(false);
-    plait_init_rpc_visit(rpc);
+    plait_init_rpc_round(rpc);
     rb_ext_ractor_safe(true);
     return self;
 }
@@ -61,6 +61,6 @@ void plait_init_rpc(VALUE plait) {
     rb_define_singleton_method(native, "define_batch", rpc_native_rpc_define_batch, 1);
     rb_define_singleton_method(native, "define_call_batch", rpc_native_rpc_define_call_batch, 1);
 #ifdef HAVE_PLAIT_EPOLL
-    rb_define_singleton_method(native, "define_visit", rpc_native_rpc_define_visit, 1);
+    rb_define_singleton_method(native, "define_round", rpc_native_rpc_define_round, 1);
 #endif
 }

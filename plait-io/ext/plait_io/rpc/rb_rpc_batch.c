@@ -7,7 +7,7 @@
 /* Requests for which there is room at first. */
 enum { FIRST = 4 };
 
-static ID id_answered, id_incoming, id_session, id_telling;
+static ID id_answered, id_incoming;
 
 VALUE plait_rpc_batch_class;
 
@@ -105,14 +105,19 @@ VALUE plait_rpc_batch_incoming(VALUE class, VALUE token) {
     return Qnil;
 }
 
-bool plait_rpc_batch_over(VALUE self) {
+bool plait_rpc_batch_left(VALUE self) {
     const struct batch *batch = plait_rpc_batch_of(self);
-    return batch->finished == batch->size && batch->answered == batch->size - batch->notifications;
+    return batch->next < batch->size;
 }
 
-bool plait_rpc_batch_waits(VALUE self) {
+bool plait_rpc_batch_done(VALUE self) {
     const struct batch *batch = plait_rpc_batch_of(self);
-    return batch->notifications > 0 && !NIL_P(rb_attr_get(rb_attr_get(batch->connection, id_session), id_telling));
+    return batch->finished == batch->size;
+}
+
+size_t plait_rpc_batch_unanswered(VALUE self) {
+    const struct batch *batch = plait_rpc_batch_of(self);
+    return batch->size - batch->notifications - batch->answered;
 }
 
 size_t plait_rpc_batch_requests(VALUE self) {
@@ -172,8 +177,6 @@ static VALUE rpc_batch_finish(VALUE self) {
 void plait_init_rpc_batch(VALUE rpc) {
     id_incoming = rb_intern("incoming");
     id_answered = rb_intern("answered!");
-    id_session = rb_intern("@session");
-    id_telling = rb_intern("@telling");
     plait_rpc_batch_class = rb_define_class_under(rpc, "NativeBatch", rb_cObject);
     rb_undef_alloc_func(plait_rpc_batch_class);
     rb_define_singleton_method(plait_rpc_batch_class, "incoming", plait_rpc_batch_incoming, 1);

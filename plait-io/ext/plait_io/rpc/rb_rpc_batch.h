@@ -49,11 +49,12 @@ void plait_rpc_batch_add(VALUE batch, VALUE parser);
 /* Adds a request (of a notification id is nil) with what is packed, or the LimitExceeded that its bytes have met. */
 void plait_rpc_batch_add_other(VALUE batch, VALUE id, VALUE name, VALUE params);
 
-/* Whether all were run and answered, and no Incoming knows of it. */
-bool plait_rpc_batch_over(VALUE batch);
+/* Whether some are not taken; whether all were run. */
+bool plait_rpc_batch_left(VALUE batch);
+bool plait_rpc_batch_done(VALUE batch);
 
-/* Whether notifications of its connection that came before are still being run. */
-bool plait_rpc_batch_waits(VALUE batch);
+/* Requests whose answer an Incoming gives, or has given. */
+size_t plait_rpc_batch_unanswered(VALUE batch);
 
 size_t plait_rpc_batch_requests(VALUE batch);
 size_t plait_rpc_batch_notifications(VALUE batch);

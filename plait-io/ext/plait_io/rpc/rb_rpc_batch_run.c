@@ -15,9 +15,12 @@ enum { PORTION = 64 * 1024 };
 /* Seconds from which on a run is slow, as in plait-rpc/lib/plait/rpc/exposure.rb; and that answers wait for others at most. */
 static const double SLOW = 0.0002, GATHER = 0.0005;
 
-static ID id_respond, id_find, id_conclude, id_rescued, id_abandon, id_took, id_running;
-static ID id_forget, id_call, id_object, id_method, id_least, id_most, id_named, id_doubt;
+static ID id_respond, id_methods, id_conclude, id_rescued, id_abandon, id_took, id_running;
+static ID id_forget, id_call, id_plain, id_doubt;
 static VALUE callable_class, delayed_class;
+
+/* What is in @plain of a method without keywords. */
+enum { PLAIN_OBJECT, PLAIN_METHOD, PLAIN_LEAST, PLAIN_MOST };
 
 /* Whether this Ruby warns of unused blocks, and whether it does so without -w, too: as at the start of the program. */
 static bool may_warn, warns_always;
@@ -59,7 +62,8 @@ struct run {
     struct line *line;
     VALUE handler;
     VALUE name;     /* the method that was looked up last, */
-    VALUE callable; /* and what was found, or nil */
+    VALUE callable; /* and what was found, or nil; */
+    VALUE plain;    /* its object, method and numbers of arguments, or nil */
     VALUE own;      /* of the fiber, see plait_state_left */
     VALUE value;    /* that it has returned */
     size_t number;  /* of the request that is run */
@@ -71,24 +75,23 @@ struct run {
     uint64_t sent;  /* by the line before */
 };
 
-static VALUE rpc_batch_run_find(struct run *run, VALUE name) {
-    if (run->name == name) return run->callable;
+static void rpc_batch_run_find(struct run *run, VALUE name) {
+    if (run->name == name) return;
 
-    run->callable = rb_funcall(run->handler, id_find, 1, name);
+    run->callable = rb_hash_lookup(rb_attr_get(run->handler, id_methods), name);
+    run->plain = rb_obj_class(run->callable) == callable_class ? rb_attr_get(run->callable, id_plain) : Qnil;
     run->name = name;
-    return run->callable;
 }
 
-static bool rpc_batch_run_fits(VALUE callable, long count) {
-    VALUE most = rb_attr_get(callable, id_most);
-    return count >= FIX2LONG(rb_attr_get(callable, id_least)) && (NIL_P(most) || count <= FIX2LONG(most));
+static bool rpc_batch_run_fits(VALUE plain, long count) {
+    VALUE most = RARRAY_AREF(plain, PLAIN_MOST);
+    return count >= FIX2LONG(RARRAY_AREF(plain, PLAIN_LEAST)) && (NIL_P(most) || count <= FIX2LONG(most));
 }
 
 /* Whether it can be run here. */
-static bool rpc_batch_run_plain(const struct request *request, VALUE callable) {
-    if (!request->small || NIL_P(callable) || rb_obj_class(callable) != callable_class) return false;
-    if (rb_attr_get(callable, id_doubt) != INT2FIX(0) || RTEST(rb_attr_get(callable, id_named))) return false;
-    return rpc_batch_run_fits(callable, RARRAY_LEN(request->params) - 1);
+static bool rpc_batch_run_plain(const struct run *run, const struct request *request) {
+    if (!request->small || NIL_P(run->plain) || rb_attr_get(run->callable, id_doubt) != INT2FIX(0)) return false;
+    return rpc_batch_run_fits(run->plain, RARRAY_LEN(request->params) - 1);
 }
 
 /* Since Ruby 3.4 a call from here warns of each method that ignores the block. One by __send__, in Ruby, never does. */
@@ -101,11 +104,11 @@ static VALUE rpc_batch_run_call_by_ruby(VALUE callable, VALUE token) {
     return rb_block_call(callable, id_call, 1, &arguments, rpc_batch_run_answer_early, token);
 }
 
-static VALUE rpc_batch_run_call(VALUE callable, VALUE token) {
-    VALUE object = rb_attr_get(callable, id_object);
-    ID method = rb_sym2id(rb_attr_get(callable, id_method));
+static VALUE rpc_batch_run_call(const struct run *run, VALUE token) {
+    VALUE object = RARRAY_AREF(run->plain, PLAIN_OBJECT);
+    ID method = rb_sym2id(RARRAY_AREF(run->plain, PLAIN_METHOD));
     rb_thread_local_aset(rb_thread_current(), id_running, token);
-    if (rpc_batch_run_warns()) return rpc_batch_run_call_by_ruby(callable, token);
+    if (rpc_batch_run_warns()) return rpc_batch_run_call_by_ruby(run->callable, token);
     int count = (int)RARRAY_LEN(token) - 1;
     VALUE arguments[16];
     for (int i = 0; i < count; i++) arguments[i] = RARRAY_AREF(token, i + 1);
@@ -152,7 +155,7 @@ static void rpc_batch_run_forget(struct run *run) {
 
 /* Of the method: what it takes to send a large answer is no reason to take it for a slow one. */
 static VALUE rpc_batch_run_timed_call(struct run *run, VALUE token) {
-    VALUE value = rpc_batch_run_call(run->callable, token);
+    VALUE value = rpc_batch_run_call(run, token);
     double now = plait_now();
     run->slow = now - run->began > SLOW;
     if (run->slow) rb_funcall(run->callable, id_took, 1, DBL2NUM(now - run->began));
@@ -178,23 +181,21 @@ static bool rpc_batch_run_any_left(const struct run *run) {
 
 /*
  * Returns whether the next request is for Ruby to run. It is not taken: behind this function Ruby looks for what other threads
- * raise, and the request would be lost. While a method is looked up, another worker may take the request.
+ * raise, and the request would be lost.
  */
 static VALUE rpc_batch_run_some(VALUE argument) {
     struct run *run = (struct run *)argument;
     struct batch *batch = run->batch;
     bool more = true;
     while (more && rpc_batch_run_any_left(run)) {
-        size_t number = batch->next;
-        const struct request *request = &batch->requests[number];
+        const struct request *request = &batch->requests[batch->next];
         if (rpc_batch_run_in_vain(run, request)) {
             batch->next++;
             batch->finished++;
             continue;
         }
-        VALUE callable = rpc_batch_run_find(run, request->name);
-        if (batch->next != number) continue;
-        if (!rpc_batch_run_plain(request, callable)) return Qtrue;
+        rpc_batch_run_find(run, request->name);
+        if (!rpc_batch_run_plain(run, request)) return Qtrue;
 
         run->number = batch->next++;
         run->busy = true;
@@ -256,7 +257,8 @@ static VALUE rpc_batch_run_abandon(VALUE argument) {
 /* run(handler) => whether the next one is for Ruby to run */
 VALUE plait_rpc_batch_run(VALUE self, VALUE handler) {
     struct batch *batch = plait_rpc_batch_of(self);
-    struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler, .name = Qnil, .callable = Qnil};
+    struct run run = {.batch = batch, .line = plait_line_of(batch->line), .handler = handler};
+    run.name = run.callable = run.plain = Qnil;
     run.own = plait_state_own();
     run.began = run.since = plait_now();
     run.sent = run.line->sent;
@@ -282,7 +284,7 @@ static void rpc_batch_run_define_warnings(void) {
 void plait_init_rpc_batch_run(VALUE rpc) {
     rpc_batch_run_define_warnings();
     id_respond = rb_intern("respond");
-    id_find = rb_intern("find");
+    id_methods = rb_intern("@methods");
     id_conclude = rb_intern("conclude");
     id_rescued = rb_intern("rescued?");
     id_abandon = rb_intern("abandon");
@@ -290,11 +292,7 @@ void plait_init_rpc_batch_run(VALUE rpc) {
     id_running = rb_intern("plait_rpc_incoming");
     id_forget = rb_intern("forget");
     id_call = rb_intern("call");
-    id_object = rb_intern("@object");
-    id_method = rb_intern("@method");
-    id_least = rb_intern("@least");
-    id_most = rb_intern("@most");
-    id_named = rb_intern("@named");
+    id_plain = rb_intern("@plain");
     id_doubt = rb_intern("@doubt");
     callable_class = rpc_batch_run_class_of_rpc(rpc, "Callable");
     delayed_class = rpc_batch_run_class_of_rpc(rpc, "Delayed");

@@ -4,7 +4,7 @@
 
 #include <ruby.h>
 
-/* Runs the next ones, see plait-rpc/lib/plait/rpc/native_line.rb. Returns nil, or an Incoming that is taken and not run. */
+/* Runs the next ones, see plait-rpc/lib/plait/rpc/server/backlog.rb. Returns whether the next one is for Ruby to run. */
 VALUE plait_rpc_batch_run(VALUE batch, VALUE handler);
 
 void plait_init_rpc_batch_run(VALUE rpc);

@@ -13,7 +13,7 @@
  *     rb_rpc_call_batch.c        calls that leave together
  *     rb_rpc_batch.c         what came to a server at once
  *     rb_rpc_batch_run.c     how that is run
- *     rb_rpc_visit.c         the leader of a server's workers at one line
+ *     rb_rpc_round.c         the leader of a server's workers, at all lines
  *     rb_rpc.c               defines the classes
  *
  * All of it runs with the GVL, which is the only lock: nothing else runs between two points where it may be given away. These

@@ -536,10 +536,8 @@ static VALUE rpc_line_received(VALUE self) {
     return ULL2NUM(plait_line_of(self)->received);
 }
 
-/* congested?: a member that sends just now will notice itself when the peer takes no more */
 static VALUE rpc_line_congested(VALUE self) {
-    const struct line *line = plait_line_of(self);
-    return line->unsent && !line->sending && plait_line_unsent(line) > line->room ? Qtrue : Qfalse;
+    return plait_line_congested(plait_line_of(self)) ? Qtrue : Qfalse;
 }
 
 static VALUE rpc_line_pending(VALUE self) {

@@ -19,8 +19,7 @@ enum {
     LARGE = 1024 * 1024, /* of a large string */
     BEHIND = 256,        /* and of what is behind it */
     SLOW = 128 * 1024,   /* bytes from which on a receive is worth giving the GVL to others */
-    TURN = 16,           /* receives in a row, before others get their turn */
-    TOGETHER = 16        /* requests that a visiting worker takes at once */
+    TURN = 16            /* receives in a row, before others get their turn */
 };
 
 static ID id_arrived, id_arrived_together, id_room, id_places, id_content;
@@ -360,32 +359,39 @@ VALUE plait_line_intake(struct line *line) {
     return plait_messagepack_rpc_idle(line->parser) ? sym_idle : sym_partial;
 }
 
-/* ---- requests, for a visiting worker ---- */
+/* ---- requests, for a worker that runs them at once ---- */
+
+bool plait_line_holds_request(const struct line *line) {
+    return line->held == MESSAGEPACK_RPC_REQUEST || line->held == MESSAGEPACK_RPC_NOTIFICATION;
+}
 
 /* What is anything else is held for read_available. */
 static VALUE rpc_line_receive_take_requests(VALUE argument) {
     struct line *line = (struct line *)argument;
-    for (long taken = 0;; taken++) {
+    for (;;) {
         if (line->held == MESSAGEPACK_RPC_MORE) line->held = plait_messagepack_rpc_next_event(line->parser);
         if (line->held == MESSAGEPACK_RPC_MORE) return Qtrue;
-        if (line->held != MESSAGEPACK_RPC_REQUEST && line->held != MESSAGEPACK_RPC_NOTIFICATION) return Qfalse;
-        if (taken == TOGETHER || !rpc_line_receive_fits_batch(line)) return Qfalse;
+        if (!plait_line_holds_request(line)) return Qfalse;
+        if (line->places == 0 || !rpc_line_receive_fits_batch(line)) return Qfalse;
         if (NIL_P(line->batch)) line->batch = plait_rpc_batch_new(line->self, line->connection);
         plait_rpc_batch_add(line->batch, line->parser);
+        line->places--;
         line->held = MESSAGEPACK_RPC_MORE;
     }
 }
 
 /* An end is left to read_available, which finds it again. */
-VALUE plait_line_visit(struct line *line, VALUE *batch) {
-    if (line->generation != plait_generation()) return sym_closed; /* a method has forked: the bytes are the parent's */
-
-    struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
-    rpc_line_receive_small(line, &receive);
-    if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
-
-    line->received += (uint64_t)receive.received;
+VALUE plait_line_take_requests(struct line *line, uint32_t most, VALUE *batch) {
+    if (!plait_line_holds_request(line)) {
+        struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
+        rpc_line_receive_small(line, &receive);
+        if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
+        line->received += (uint64_t)receive.received;
+        line->drained = (size_t)receive.received < receive.room;
+    }
+    line->places = most;
     VALUE all = rpc_line_receive_guarded(line, rpc_line_receive_take_requests);
+    line->places = 0;
     if (!NIL_P(line->over)) {
         plait_line_release(line);
         return sym_closed;

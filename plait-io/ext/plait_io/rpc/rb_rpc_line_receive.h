@@ -11,10 +11,13 @@ void plait_line_take_in(struct line *line);
 VALUE plait_line_intake(struct line *line);
 
 /*
- * A few requests that are there, as a batch, for a worker that runs them at once; else `batch` is left as it is. Returns
- * :idle, :partial, :closed; or :full, there is something that read_available has to look at.
+ * Requests that are there, at most so many, as a batch, for a worker that runs them at once; else `batch` is left as it is.
+ * Returns :idle, :partial, :closed; or :full, there is more. That is for the next call if the line holds a request, else for
+ * read_available.
  */
-VALUE plait_line_visit(struct line *line, VALUE *batch);
+VALUE plait_line_take_requests(struct line *line, uint32_t most, VALUE *batch);
+bool plait_line_holds_request(const struct line *line);
+
 void plait_init_rpc_line_receive(void);
 
 #endif

@@ -57,6 +57,10 @@ uint64_t plait_line_unsent(const struct line *line) {
     return plait_line_said(line) - line->sent;
 }
 
+bool plait_line_congested(const struct line *line) {
+    return line->unsent && !line->sending && plait_line_unsent(line) > line->room;
+}
+
 bool plait_line_answer_small(struct line *line, VALUE id, VALUE result) {
     char bytes[MESSAGEPACK_RPC_SMALL];
     if (!NIL_P(line->over)) return true;

@@ -6,9 +6,11 @@
 
 VALUE plait_line_writer(struct line *line);
 
-
 /* Bytes that are said and not sent. */
 uint64_t plait_line_unsent(const struct line *line);
+
+/* Whether too many bytes are unsent to add more. A member that sends just now will notice itself when the peer takes no more. */
+bool plait_line_congested(const struct line *line);
 
 /* Bytes that were said, ever. */
 uint64_t plait_line_said(const struct line *line);
@@ -24,8 +26,6 @@ bool plait_line_flush(struct line *line);
 
 /* Sends, unless another member is about to. */
 bool plait_line_flush_soon(struct line *line);
-
-
 
 void plait_init_rpc_line_send(void);
 

@@ -215,12 +215,6 @@ module Plait
       #   what is here; :closed
       def read_available = Thread.handle_interrupt(NEVER) { @line.read_available }
 
-      # @param visit [NativeVisit]
-      # @param deadline [Deadline, nil] by which the visit ends, while the peer sends requests
-      # @return [Boolean] whether the next request of the visit's batch is for Ruby to run
-      # @api private
-      def visit(visit, deadline, &watch) = visit.pay(@line, deadline&.at, &watch)
-
       # Reads for all callers until the connection is closed.
       # @raise [ConnectionClosed, RemoteProtocolError] then
       def run = @line.run

@@ -30,6 +30,7 @@ module Plait
         @keywords = (@required.keys + names(:key)).to_h { |name| [name, name.to_sym] }
         @open = count(:keyrest).positive?
         @named = @open || @keywords.any?
+        @plain = [@object, @method, @least, @most].freeze unless @named # for C
         @doubt = 2
       end
 

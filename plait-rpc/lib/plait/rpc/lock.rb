@@ -40,6 +40,9 @@ module Plait
       # @return [Object, nil] the current fiber's
       def self.scheduler = Fiber.respond_to?(:current_scheduler) ? Fiber.current_scheduler : nil
 
+      # @return [Mutex] for C
+      attr_reader :mutex
+
       def initialize
         @mutex = Mutex.new
       end

@@ -42,8 +42,11 @@ module Plait
         # @return [Boolean] whether all requests are taken
         def empty? = !size.positive?
 
-        # @return [Boolean] whether no request waits behind another one
-        def idle? = @queue.empty? && started.nil?
+        # @return [Array<Array>] empty while no request waits
+        def queues = [@queue, @started]
+
+        # @return [Integer] requests of one connection that there is room for, if no other waits or runs
+        def most = [@limit, @each].min
 
         # @return [Boolean] whether another request of this peer may be taken
         def room?(peer) = places(peer).positive?
@@ -105,16 +108,17 @@ module Plait
           end
         end
 
-        # As {#append} and {#shift}, for a reader that runs it itself.
-        # @return [NativeBatch, nil] nil: there is not room for all of it
-        def begin_at_once(batch) = (begin_with(batch) unless size + batch.size > @limit)
+        # It runs, and other workers may take the rest.
+        # @return [Incoming, NativeBatch, nil] nil: it waits for its turn
+        def begin_with(work)
+          return take_turn(work, work.connection.session) if news?(work)
 
-        # @return [Boolean] whether no earlier notification of the peer has to run before
-        def turn?(work, peer) = peer.telling.nil? || peer.telling.equal?(work) || !news?(work)
+          @started.unshift(work) if work.is_a?(NativeBatch)
+          work
+        end
 
-        # It runs already, and other workers may take the rest.
-        # @return [NativeBatch, nil] nil: it did not start, and has to wait for its turn
-        def take_up(batch) = begin_with(batch)
+        # The rest of a batch is next.
+        def put_back(batch) = (put_first(batch) if batch.size.positive?)
 
         # The work is run, or its worker does no more of it: the peer's next notifications have their turn.
         def finish(work, peer)
@@ -124,24 +128,6 @@ module Plait
           following ||= peer.news&.shift
           peer.telling = following
           put_first(following) if following
-        end
-
-        # The peer of a batch that runs may not read its answers.
-        def hold_back(batch)
-          return unless started.equal?(batch) && hold?(batch)
-
-          @started.shift
-          hold(batch)
-        end
-
-        # The peer reads again.
-        # @return [NativeBatch, nil] the only work that was held back, if that is a batch; it begins
-        def go_on(peer)
-          batch, *others = peer.held
-          return unless batch.is_a?(NativeBatch) && others.empty? && !hold?(batch) && turn?(batch, peer)
-
-          peer.held = nil
-          begin_with(batch)
         end
 
         # Work that was held back is next.
@@ -191,17 +177,9 @@ module Plait
           @started.first.equal?(work) ? @started.shift : @waiting -= count(work)
         end
 
-        # @return [Incoming, NativeBatch, nil] nil: it waits for its turn
-        def begin_with(work)
-          return take_turn(work, work.connection.session) if news?(work)
-
-          @started.unshift(work) if work.is_a?(NativeBatch)
-          work
-        end
-
         # No other worker may take the rest of it.
         def take_turn(work, peer)
-          return peer.telling = work if turn?(work, peer)
+          return peer.telling = work if peer.telling.nil? || peer.telling.equal?(work)
 
           (peer.news ||= []) << work
           nil

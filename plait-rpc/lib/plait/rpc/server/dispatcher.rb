@@ -34,19 +34,13 @@ module Plait
         def reads? = true
 
         # @return [Boolean] whether another request of this connection may be taken
-        def room?(connection)
-          peer = connection.session
-          peer.leader ? peer.promised.positive? : @backlog.room?(peer)
-        end
+        def room?(connection) = @backlog.room?(connection.session)
 
         # @return [Boolean] as {#room?}; then a place is kept for the next request
         def place?(connection) = @lock.exclusively { @backlog.promise_one(connection.session) }
 
         # @return [Integer] how many of this connection may be taken
-        def places(connection)
-          peer = connection.session
-          peer.leader ? peer.promised : @lock.exclusively { @backlog.promise(peer) }
-        end
+        def places(connection) = @lock.exclusively { @backlog.promise(connection.session) }
 
         # @param batch [NativeBatch] of one receive
         def take_together(batch)
@@ -105,12 +99,7 @@ module Plait
           @board.wake
         end
 
-        # These are under the lock.
-
-        # @return [Boolean] whether its requests are taken without a look at each
-        def trusts?(peer) = !@stopping && (@secret.nil? || peer.admitted == true)
-
-        # Requests and notifications that did not come by {#take}.
+        # Requests and notifications that did not come by {#take}. Under the lock.
         def count_others(requests, notifications)
           @requests += requests
           @notifications += notifications
@@ -136,21 +125,15 @@ module Plait
 
         # @return [Boolean] false: each request needs a look
         def enter_together(batch, peer)
-          return false if !trusts?(peer) || !assign(batch, peer)
+          return false unless trusts?(peer) && @backlog.append(batch)
 
           peer.take(batch)
           count_others(batch.requests, batch.notifications)
           true
         end
 
-        # @return [Object, nil] nil: there is no room
-        def assign(batch, peer)
-          leader = peer.leader
-          return @backlog.append(batch) unless leader && @backlog.turn?(batch, peer)
-
-          peer.leader = nil
-          leader.batch = @backlog.begin_at_once(batch)
-        end
+        # @return [Boolean] whether its requests are taken without a look at each
+        def trusts?(peer) = !@stopping && (@secret.nil? || peer.admitted == true)
 
         def count(incoming, peer)
           peer.fresh = true

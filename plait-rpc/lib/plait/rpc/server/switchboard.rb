@@ -19,8 +19,6 @@ module Plait
         attr_accessor :attended
         # @return [Boolean] whether that worker should read once more
         attr_accessor :again
-        # @return [WorkerPool::Leader, nil] that reads from it, and runs its next requests
-        attr_accessor :leader
         # @return [Symbol, nil] why nothing is read from it: :own, it has enough in flight; :crowd, all together have; :unread,
         #   it does not read its answers
         attr_accessor :halted
@@ -89,6 +87,10 @@ module Plait
         attr_reader :flushed
         # @return [Array<Peer>] that a worker should attend to
         attr_reader :resumed
+
+        # @return [Array<Array, Hash>] empty while there is nothing to do but to wait
+        def duties = [@resumed, @gathered]
+
         # @return [Deadline, nil] of the next look for connections that were silent for too long
         attr_reader :sweep
 
@@ -122,8 +124,18 @@ module Plait
         # @return [Array<Peer>] that send
         def wait
           peers = @reactor.wait(@sweep)
-          sweep_out if @sweep&.expired?
+          sweep_out
           peers || []
+        end
+
+        # Ends connections that were silent for too long, when it is time for a look.
+        def sweep_out
+          return unless @sweep&.expired?
+
+          @timeouts.each do |queue, seconds|
+            @reactor.expire(queue, Deadline.now - seconds).each { |peer| expire(peer, queue, seconds) }
+          end
+          @sweep = next_sweep
         end
 
         # Sends and receives without waiting. If a worker does already, it does so once more.
@@ -299,13 +311,6 @@ module Plait
         def next_sweep
           soonest = @timeouts.map { |queue, seconds| (@reactor.oldest(queue) || Deadline.now) + seconds }.min
           soonest && Deadline.new(soonest)
-        end
-
-        def sweep_out
-          @timeouts.each do |queue, seconds|
-            @reactor.expire(queue, Deadline.now - seconds).each { |peer| expire(peer, queue, seconds) }
-          end
-          @sweep = next_sweep
         end
 
         def expire(peer, queue, seconds)

@@ -73,7 +73,7 @@ module Plait
       end
 
       # The workers of a server: threads, or fibers. One of them, the leader, waits at the switchboard for all. It runs quick
-      # requests of a single connection itself, see {Leading}; else it gives up the lead, and each worker runs one request.
+      # requests itself, see {Leading}; else it gives up the lead, and each worker runs one request.
       #
       # Whether a method waits is not known in advance. Before a method runs that was slow the last times, another worker is
       # called to lead. Before a quick one none is: that would cost more than the method. Should it wait nevertheless, an idle
@@ -86,8 +86,8 @@ module Plait
         # Bytes of a connection that wait for no more: the pool must know whether the peer takes them before it makes others.
         PORTION = 64 * 1024
 
-        # @return [Integer] methods that run, workers, and requests and notifications that were run
-        attr_reader :running, :size, :done
+        # @return [Integer] workers, and requests and notifications that were run
+        attr_reader :size, :done
         attr_writer :dispatcher
         # @return [Handler, Hybrid] runs a single request
         attr_writer :runner
@@ -109,7 +109,10 @@ module Plait
         end
 
         # Brings {#done}, and the counts of the dispatcher, up to date.
-        def update = @lock.exclusively { count_visit(@leader) }
+        def update = @lock.exclusively { count_round(@leader) }
+
+        # @return [Integer] methods that run
+        def running = @leader&.since ? @running + 1 : @running
 
         def begin
           Survival.expect_exit
@@ -198,11 +201,11 @@ module Plait
           work_at_hand || (lead_on unless @leader) || (leave if rested == :long && @size > CORE)
         end
 
-        def lead_on = @leader = Leader.new(prepare_visits)
+        def lead_on = @leader = Leader.new(prepare_round)
 
         def work_at_hand
           return @board.resumed.shift if @board.resumed.any?
-          return begin_one if @running < @limit && (@next = @backlog.shift)
+          return begin_one if running < @limit && (@next = @backlog.shift)
 
           :flush if @board.gathered?
         end
@@ -316,7 +319,7 @@ module Plait
         end
 
         # @return [Boolean] whether there is work that the leader has not found itself
-        def work_left? = @backlog.size.positive? && @running < @limit
+        def work_left? = @backlog.size.positive? && running < @limit
 
         # Before a quick method: if it waits nevertheless, an idle worker takes the lead.
         def stay_awake
