@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "plait/cli"
-require "plait/cli/progress"
+require "plait/cli/campaign"
 require "plait/lab"
 require "support/command_line"
 require "support/fake_stream"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../http1/syntax"
-require_relative "fields"
+require_relative "frames"
 
 module Plait
   module Protocols

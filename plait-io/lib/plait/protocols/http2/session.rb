@@ -2,7 +2,6 @@
 
 require_relative "../hpack/compressor"
 require_relative "../hpack/decompressor"
-require_relative "fields"
 require_relative "frames"
 require_relative "stream"
 

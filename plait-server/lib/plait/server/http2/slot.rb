@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1"
-require "plait/protocols/http2/fields"
+require "plait/protocols/http2/frames"
 require "plait/values/errors"
 
 module Plait
