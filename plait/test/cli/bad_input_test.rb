@@ -12,7 +12,8 @@ class BadInputTest < Minitest::Test
     refused %w[waiting], "unknown command \"waiting\"; did you mean \"plait lab waiting\"?"
     refused %w[work.rb], "unknown command \"work.rb\"; did you mean \"plait compare work.rb\"?"
     refused %w[help quantum],
-            "unknown command \"quantum\". The commands are lab, advise, attach, compare, fetch, rpc, serve, shard, doctor, version, help."
+            "unknown command \"quantum\". The commands are lab, advise, attach, compare, fetch, rpc, serve, shard, doctor, " \
+            "version, help."
     refused %w[version 2], "plait version takes no argument: \"2\" is one too many"
     refused %w[lab waiting http], "plait lab takes one argument at most: \"http\" is one too many"
     refused [""], "the command is empty; see plait help"
