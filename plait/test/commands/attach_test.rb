@@ -41,6 +41,16 @@ class AttachCommandTest < Minitest::Test
     refute_match(/a queue  at #{__FILE__}/, plait("attach", @socket, "--interval", "0.2").out)
   end
 
+  # The program's snapshot names more places than a screen has: one that joins the first ten is not new.
+  def test_a_place_that_was_seen_before
+    threads = Array.new(12) do |n|
+      eval("Thread.new { @queue.pop }", binding, "place#{n}.rb", 1) # rubocop:disable Style/EvalWithLocation
+    end
+    wait_until { snapshot["places"].count { |row| row["place"].start_with?("place") } == 12 }
+  ensure
+    threads&.each { |thread| thread.kill.join }
+  end
+
   def test_a_terminal_has_a_new_screen_each_interval
     result = plait_on_terminal("attach", @socket, "--interval", "0.1") do |keyboard, screen|
       wait_until { screen.call.scan("waiting for a queue  at").size > 2 }

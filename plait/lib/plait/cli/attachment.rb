@@ -16,7 +16,9 @@ module Plait
       PATIENCE = 10
       # Threads and fibers, on average, from which a line is shown.
       LEAST = 0.005
-      private_constant :CLEAR, :PATIENCE, :LEAST
+      # Places on a screen.
+      PLACES = 10
+      private_constant :CLEAR, :PATIENCE, :LEAST, :PLACES
 
       def initialize(terminal, path)
         @terminal = terminal
@@ -57,7 +59,7 @@ module Plait
         waits = between(before, now) { |snapshot| snapshot[:waits] }
         places = between(before, now) { |snapshot| snapshot[:places].to_h { |row| [row.slice(:doing, :place), row[:mean]] } }
         { **now, seconds: now[:seconds] - before[:seconds], looks: looks, waits: waits,
-                 places: places.map { |row, mean| { **row, mean: mean } } }
+                 places: places.first(PLACES).map { |row, mean| { **row, mean: mean } } }
       end
 
       # @yieldreturn [Hash{Object => Float}] means since the program's start, of a snapshot

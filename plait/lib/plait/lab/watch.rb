@@ -28,6 +28,8 @@ module Plait
       SEARCH = 20
       # Places and delays that are kept.
       MOST = 500
+      # Places that are shown.
+      PLACES = 10
       private_constant :WAITS, :DEPTH, :FIBERS, :MODERATION, :SEARCH, :MOST
 
       # @param interval [Numeric] seconds between two looks at least
@@ -42,15 +44,16 @@ module Plait
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { look_on } }
         @thread.name = "plait watch"
         @thread.report_on_exception = false
-        @socket = WatchSocket.new(socket) { snapshot } if socket
+        @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket
       end
 
       # @return [Hash] what was seen since the last {#reset}: :seconds, :looks, :waits (what threads and fibers were at =>
-      #   their mean number), :places (an Array of at most 10: :doing, :place and :mean), :loops (an Array: :thread, :fibers,
+      #   their mean number), :places (an Array: :doing, :place and :mean), :loops (an Array: :thread, :fibers,
       #   :lag and :longest_lag in seconds), :sources (name => what it says) and :gvl_wait (nil: not measured)
-      def snapshot
+      # @param most [Integer] places, the ones with the largest means
+      def snapshot(most: PLACES)
         @lock.synchronize do
-          { seconds: Deadline.now - @since, looks: @looks, waits: means(@waits), places: places, loops: loops,
+          { seconds: Deadline.now - @since, looks: @looks, waits: means(@waits), places: places(most), loops: loops,
             sources: @sources.transform_values { |source| ask(source) }, gvl_wait: nil }
         end
       end
@@ -199,8 +202,8 @@ module Plait
 
       def means(counts) = counts.sort_by { |_, number| -number }.to_h { |name, number| [name, number.fdiv([@looks, 1].max)] }
 
-      def places
-        @places.max_by(10) { |_, number| number }.map do |(doing, place), number|
+      def places(most)
+        @places.max_by(most) { |_, number| number }.map do |(doing, place), number|
           { doing: doing, place: place, mean: number.fdiv([@looks, 1].max) }
         end
       end

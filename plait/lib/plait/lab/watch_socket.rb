@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require "json"
 require "socket"
 require_relative "../values/errors"
@@ -13,7 +14,9 @@ module Plait
       BACKLOG = 8
       # Bytes of a path, as the kernel takes it.
       LONGEST = 107
-      private_constant :BACKLOG, :LONGEST
+      # Seconds for a client to read; raising it lets one that reads nothing keep others waiting.
+      PATIENCE = 2
+      private_constant :BACKLOG, :LONGEST, :PATIENCE
 
       # @return [String]
       attr_reader :path
@@ -78,7 +81,12 @@ module Plait
       end
 
       def answer(client)
-        client.write_nonblock("#{JSON.generate(@snapshot.call)}\n") # a snapshot is smaller than a socket's buffer
+        bytes = "#{JSON.generate(@snapshot.call)}\n".b
+        until bytes.empty?
+          written = client.write_nonblock(bytes, exception: false)
+          next bytes = bytes.byteslice(written..) if written.is_a?(Integer)
+          break unless client.wait_writable(PATIENCE)
+        end
       rescue SystemCallError, IOError
         nil # the client is gone, or takes nothing
       ensure
