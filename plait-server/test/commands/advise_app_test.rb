@@ -130,6 +130,15 @@ class AdviseAppTest < Minitest::Test
     TEXT
   end
 
+  # Each one has copies of the pipes by which the earlier ones are ended.
+  def test_servers_side_by_side_end_at_once
+    write("config.ru", "run ->(env) { [200, {}, []] }\n")
+    subjects = Array.new(3) { Serve.const_get(:Subject).new(path("config.ru"), { workers: 1 }).start }
+    began = Plait::Deadline.now
+    subjects.each(&:stop)
+    assert_operator(Plait::Deadline.now - began, :<, 9)
+  end
+
   private
 
   def assert_refused(words, *options)

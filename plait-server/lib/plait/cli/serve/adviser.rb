@@ -46,6 +46,9 @@ module Plait
         ROUNDS = 0.8
         # Rows in one worker within this factor of the best one go on.
         NEAR = 1.15
+        # Rounds after which a row this much slower than the best one gets no more.
+        SEEN = 3
+        HOPELESS = 1.25
         # Rows that go on, in one worker.
         MOST = 3
         # Requests whose status is shown.
@@ -56,8 +59,8 @@ module Plait
         LATENCIES = 1.0..10.0
         # Requests a second of the best row that users make, where no rate is given.
         USUAL = 0.7
-        private_constant :THREADS, :ORDER, :ENOUGH, :FIRST, :LOOK, :SCAN, :ROUNDS, :NEAR, :MOST, :MOST_LINES, :TRIAL,
-                         :LATENCIES, :USUAL
+        private_constant :THREADS, :ORDER, :ENOUGH, :FIRST, :LOOK, :SCAN, :ROUNDS, :NEAR, :SEEN, :HOPELESS,
+                         :MOST, :MOST_LINES, :TRIAL, :LATENCIES, :USUAL
 
         # What is known of an app.
         #
@@ -192,7 +195,7 @@ module Plait
           tell("#{rows.join("; ")}: round by round")
           rows.each { |row| keep(row) }
           seconds = (left(ROUNDS) / (rows.size * 10)).clamp(TRIAL)
-          round(rows, seconds) until enough?(rows)
+          round(seconds) until enough?
         end
 
         def keep(row)
@@ -201,20 +204,34 @@ module Plait
           exclude(row, e.message)
         end
 
-        def round(rows, seconds)
-          (rows - @found.excluded.keys).shuffle.each do |row|
-            subject = @subjects.fetch(row)
-            time = trial(row, subject, load(subject), seconds)
-            (@found.series[row] ||= []) << time if time
+        # Of each row that has a server.
+        def round(seconds)
+          @subjects.keys.shuffle.each do |row|
+            time = trial(row, @subjects[row], load(@subjects[row]), seconds)
+            time ? (@found.series[row] ||= []) << time : @subjects.delete(row).stop
+          end
+          drop_hopeless if @found.series.any? && @found.series.values.map(&:size).min >= SEEN
+        end
+
+        # So that the others get more rounds.
+        def drop_hopeless
+          times = medians
+          hopeless = times.select { |row, time| row != base && time > times.values.min * HOPELESS }
+          hopeless.each do |row, time|
+            @subjects.delete(row).stop
+            @found.series.delete(row)
+            @found.scanned[row] = time
           end
         end
 
-        def enough?(rows)
-          return true if (rows - @found.excluded.keys).empty?
+        def enough?
+          return true if @subjects.empty?
           return false if @found.series.empty?
 
           left(ROUNDS) <= 0 || Plait::Lab::Judgement.new(sorted).settled?
         end
+
+        def medians = sorted.transform_values { |values| Plait::Lab::Statistics.new(values).median }
 
         def sorted = @found.series.sort_by { |row, _| row.simplicity }.to_h
 
@@ -230,10 +247,10 @@ module Plait
         end
 
         def rows_of_latencies
-          times = sorted.transform_values { |values| Plait::Lab::Statistics.new(values).median }
+          times = medians
           best = Plait::Lab::Judgement.new(sorted).favourite
           @found.rate ||= (USUAL / times[best]).round(1)
-          [best, *best_of_others(best.on, times)]
+          [best, *best_of_others(best.on, times.select { |_, time| time <= times[best] * HOPELESS })]
         end
 
         def best_of_others(mechanism, times)

@@ -111,7 +111,7 @@ module Plait
           slower = @series.keys - [row, @judgement&.reference]
           rest = @found.scanned.keys - @series.keys
           slower.filter_map { |one| clause(one, @judgement.against(one, row)) } +
-            rest.map { |one| "#{one}: #{Quantity.number(1 / @found.scanned[one])}/s in one trial" } +
+            rest.map { |one| "#{one}: #{Quantity.number(1 / @found.scanned[one])}/s in a short trial" } +
             @found.excluded.map { |one, reason| "#{one}: #{reason.delete_suffix(".")}" }
         end
 

@@ -79,6 +79,7 @@ module Plait
           @log.close
           return unless @pid
 
+          Process.kill(:TERM, @pid) # servers that started later have a copy of the pipe
           ends = Deadline.after(STOP)
           until Process.wait(@pid, Process::WNOHANG)
             kill_all if ends.expired?
