@@ -21,7 +21,13 @@ class LabTrialTest < Minitest::Test
   end
 
   def test_when_each_item_ran_and_on_which_worker
-    found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: NAP)
+    under_way = Thread::Queue.new
+    both = lambda do |item| # a worker that is late is waited for
+      under_way << item
+      sleep(0.001) while under_way.size < 2
+      NAP.call(item)
+    end
+    found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: both)
     assert_equal(4, found.latencies.size)
     assert(found.latencies.all? { |time| time >= 0.01 })
     assert_equal([2, 4], [found.timeline.slots, found.timeline.bars.sum(&:last)])
