@@ -21,13 +21,8 @@ class LabTrialTest < Minitest::Test
   end
 
   def test_when_each_item_ran_and_on_which_worker
-    under_way = Thread::Queue.new
-    both = lambda do |item| # a worker that is late is waited for
-      under_way << item
-      sleep(0.001) while under_way.size < 2
-      NAP.call(item)
-    end
-    found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: both)
+    nap = ->(item) { sleep(0.1) && item } # a thread takes 0.1 s to start on a busy machine
+    found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: nap)
     assert_equal(4, found.latencies.size)
     assert(found.latencies.all? { |time| time >= 0.01 })
     assert_equal([2, 4], [found.timeline.slots, found.timeline.bars.sum(&:last)])
