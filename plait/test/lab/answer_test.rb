@@ -29,6 +29,13 @@ class LabAnswerTest < Minitest::Test
                  cells(row(:sequence, 1.0, 1.1, 1.0), *many).first.last)
   end
 
+  # The machine stood still in two of nine rounds: nothing is settled, but the slow row is not the answer.
+  def test_disturbed_rounds_do_not_name_the_slow_row
+    @rounds = 9
+    rows = [row(:sequence, *[1.0] * 9), row(:threads, *[0.05] * 7, 30.0, 30.0), row(:fibers, *[0.06] * 7, 30.0, 30.0)]
+    assert_equal([["threads", "1.00 s → 50.0 ms", "20.0 ×", "not settled: sequence 20.0 ×, fibers 1.20 ×"]], cells(*rows))
+  end
+
   def test_few_rounds_name_no_row
     @rounds = 2
     rows = [row(:sequence, 2.0), row(:threads, 1.0), Lab::Row.new(cell(:fibers), [])]

@@ -50,8 +50,8 @@ module Plait
       # @return [Boolean] the named row is compared with one item after another
       def in_sequence? = @judgement.nil? || (reference.on == :sequence && @rows.map(&:on).uniq.size > 1)
 
-      # @return [Row, nil] the simplest of the best rows; nil where nothing is settled
-      def use = @judgement&.best
+      # @return [Row, nil] the simplest of the best rows; nil with too few rounds
+      def use = @judgement&.best && @judgement.favourite
 
       # @return [Symbol] :clear, :same, :unsettled, or :unknown where no row is named
       def certainty = use ? @judgement.certainty : :unknown
@@ -60,7 +60,7 @@ module Plait
       def gain = use && use != reference ? @judgement.against(reference, use).ratio : nil
 
       # @return [String, nil] the rows that are equal to the named one
-      def note = use && @judgement.equals.any? ? "equal to #{name(use)}: #{list(@judgement.equals)}" : nil
+      def note = equals.any? ? "equal to #{name(use)}: #{list(equals)}" : nil
 
       # @param notes [Array<String>] of the table
       # @return [Array<String>]
@@ -82,7 +82,12 @@ module Plait
 
       def reference = @judgement&.reference
 
-      def beside = %i[equals unsettled].to_h { |name| [name, use ? @judgement.public_send(name).map(&:label) : []] }
+      def beside = { equals: equals.map(&:label), unsettled: unsettled.map(&:label) }
+
+      # The judgement's lists are about its best row, which may be another one while that is not settled.
+      def equals = use && use == @judgement.best ? @judgement.equals : []
+
+      def unsettled = use ? [@judgement.best, *@judgement.unsettled].uniq - [use] : []
 
       def times = use ? [reference, use].uniq.map { |row| Quantity.seconds(row.wall.median) }.join(" → ") : ""
 
@@ -95,13 +100,13 @@ module Plait
         return "nothing to compare it with" if @judgement.alone?
         return "no: too few rounds (#{@judgement.rounds})" unless use
 
-        open = @judgement.unsettled
-        open.empty? ? settled : "not settled: #{list(open) { |row| " #{Quantity.times(ratio(row))}" }}"
+        return settled if @judgement.settled?
+
+        "not settled: #{list(unsettled) { |row| " #{Quantity.times(ratio(row))}" }}"
       end
 
       def settled
-        equals = @judgement.equals.size
-        return "yes, the simplest of #{equals + 1} equals" if equals.positive?
+        return "yes, the simplest of #{equals.size + 1} equals" if equals.any?
 
         second = (@judgement.slower - [reference]).min_by { |row| ratio(row) }
         second ? "yes, #{name(second)} takes #{Quantity.times(ratio(second))}" : "yes"

@@ -114,7 +114,8 @@ module Plait
 
       def near_leader?(row)
         ratio = against(row, leader).ratio or return false
-        @lower_is_better ? ratio <= SAME : ratio >= 1 / SAME
+        near = [SAME, @noise].max
+        @lower_is_better ? ratio <= near : ratio >= 1 / near
       end
 
       def others(row) = rows - [row]
