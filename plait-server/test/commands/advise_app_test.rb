@@ -57,6 +57,7 @@ class AdviseAppTest < Minitest::Test
     { %w[--paths paths] => /--paths paths:2: a line is as .*not "users"/, %w[--paths empty] => /--paths empty has no path in it/,
       %w[--log none] => /--log none can't be read: No such file/, %w[--log paths] => /--log paths has no GET or HEAD in it/,
       %w[--paths paths --log empty] => /name one of them/, %w[--once] => /--once: a config\.ru is served/,
+      %w[--goal latency] => /--goal latency: a config\.ru is advised for throughput/,
       %w[--on processes] => /a server runs on threads, fibers or hybrid/, %w[--header x] => /--header x: must be as in/,
       %w[--concurrency 0] => /--concurrency 0: must be 1 or more/, %w[--rate 0] => /--rate 0: must be more than 0/ }
       .each { |options, words| assert_refused(words, *options) { |*arguments| plait_in_a_fork(*arguments) } }

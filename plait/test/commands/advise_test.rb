@@ -31,6 +31,7 @@ class AdviseCommandTest < Minitest::Test
     failed = plait("advise", "work.rb", "--budget", "3")
     assert_equal(1, failed.code)
     assert_match(/\Ano mechanism runs this block: RuntimeError: boom, at .*work\.rb:2$/, failed.out)
+    assert_match(/--log is for a config\.ru, and work\.rb is none/, plait("advise", "work.rb", "--log", "access.log").err)
     assert_match(/--goal money: must be throughput, latency or memory/, plait("advise", "work.rb", "--goal", "money").err)
   end
 end

@@ -14,7 +14,9 @@ module Plait
     # A run of `plait advise`: from a file and options to an advice and an exit status.
     class Consultation
       CONDITION = /\Ap(?<percent>50|90|99)\s*>\s*(?<number>\d+(?:\.\d+)?)\s*(?<unit>ms|s)\z/
-      private_constant :CONDITION
+      # Options of a config.ru.
+      OF_APPS = %w[paths log concurrency rate header environment].freeze
+      private_constant :CONDITION, :OF_APPS
 
       # @param options [Hash] by option name, as Strings
       def initialize(terminal, options)
@@ -28,6 +30,7 @@ module Plait
       def call(path)
         terminal.quiet = options["quiet"]
         terminal.reserve_output if options["json"]
+        check_options(path)
         wanted = settings
         condition = limit_of_latency
         return conclude(of_app(path, wanted), condition) if path.end_with?(".ru")
@@ -40,6 +43,21 @@ module Plait
 
       attr_reader :terminal, :options
 
+      # What would have no effect is refused.
+      def check_options(path)
+        return check_app_options if path.end_with?(".ru")
+
+        option = OF_APPS.find { |name| options[name] } or return
+        raise UsageError, "--#{option} is for a config.ru, and #{path} is none"
+      end
+
+      def check_app_options
+        raise UsageError, "--once: a config.ru is served for some time, and each path is asked over and over" if options["once"]
+        return if goal == :throughput
+
+        raise UsageError, "--goal #{goal}: a config.ru is advised for throughput; --rate and --fail-if are about latency"
+      end
+
       def settings
         { budget: Arguments.positive("--budget", options["budget"].to_s.delete_suffix("s")), goal: goal,
           once: options["once"] || false,
@@ -48,8 +66,6 @@ module Plait
 
       # @return [Object] with what {#conclude} asks of an advice
       def of_app(path, wanted)
-        raise UsageError, "--once: a config.ru is served for some time, and each path is requested over and over" if wanted[:once]
-
         Sibling.load("cli/serve/consultation")
         CLI.const_get(:Serve)::Consultation.new(terminal, options).call(path, budget: wanted[:budget], among: wanted[:among])
       end
