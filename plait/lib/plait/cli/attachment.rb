@@ -16,9 +16,7 @@ module Plait
       PATIENCE = 10
       # Threads and fibers, on average, from which a line is shown.
       LEAST = 0.005
-      # Places on a screen.
-      PLACES = 10
-      private_constant :CLEAR, :PATIENCE, :LEAST, :PLACES
+      private_constant :CLEAR, :PATIENCE, :LEAST
 
       def initialize(terminal, path)
         @terminal = terminal
@@ -59,7 +57,7 @@ module Plait
         waits = between(before, now) { |snapshot| snapshot[:waits] }
         places = between(before, now) { |snapshot| snapshot[:places].to_h { |row| [row.slice(:doing, :place), row[:mean]] } }
         { **now, seconds: now[:seconds] - before[:seconds], looks: looks, waits: waits,
-                 places: places.first(PLACES).map { |row, mean| { **row, mean: mean } } }
+                 places: places.first(Plait::Lab::Watch::PLACES).map { |row, mean| { **row, mean: mean } } }
       end
 
       # @yieldreturn [Hash{Object => Float}] means since the program's start, of a snapshot

@@ -41,10 +41,10 @@ module Plait
         @lock = Mutex.new
         @loops = ObjectSpace::WeakMap.new
         reset
+        @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket # before a thread that its error would leave
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { look_on } }
         @thread.name = "plait watch"
         @thread.report_on_exception = false
-        @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket
       end
 
       # @return [Hash] what was seen since the last {#reset}: :seconds, :looks, :waits (what threads and fibers were at =>
