@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "auth/digest"
-require "plait/values/deadline"
 
 module Plait
   module HTTP

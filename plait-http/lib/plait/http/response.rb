@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "plait/io/native"
+require "plait/protocols/http1/syntax"
 require "plait/values/errors"
 require_relative "headers"
 require_relative "request"
-require "plait/protocols/http1/syntax"
 
 module Plait
   module HTTP

@@ -210,7 +210,7 @@ class HTTP2ClientTest < Minitest::Test
     assert_includes(events, [:finish, 1])
   end
 
-  # Whatever comes: nothing but a Violation.
+  # The session raises no other error than Violation.
   def test_mutated_frames
     random = Random.new(seed = Integer(ENV.fetch("SEED", Random.new_seed % 100_000)))
     2_000.times do

@@ -382,7 +382,7 @@ class HTTP2ServerTest < Minitest::Test
     end
   end
 
-  # Whatever comes: nothing but an error of the peer's.
+  # The session raises no other error than Violation.
   def test_mutated_frames
     random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 100_000)))
     2_000.times do |round|

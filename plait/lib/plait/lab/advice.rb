@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "scalability"
 require_relative "../values/quantity"
 require_relative "judgement"
+require_relative "scalability"
 require_relative "statistics"
+require_relative "text"
 
 module Plait
   module Lab
@@ -141,7 +142,7 @@ module Plait
         @once ? "the #{@items} items or the #{@budget} s ran out before all mechanisms were tried" : "#{@budget} s were too short"
       end
 
-      def labelled(title, text) = text.nil? || text.empty? ? nil : "#{title}: #{text}."
+      def labelled(...) = Text.labelled(...)
 
       def sentence
         before, after = [[:sequence, nil], row].map { |one| total(one) }

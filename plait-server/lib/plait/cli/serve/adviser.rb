@@ -69,7 +69,16 @@ module Plait
         # - `latencies` in seconds at `rate` requests a second, by row; `memory` bytes by row
         # - `excluded` rows that can't serve the app, each with the reason
         Findings = Struct.new(:series, :scanned, :wall, :held, :rate, :latencies, :memory, :excluded, :interrupted,
-                              keyword_init: true)
+                              keyword_init: true) do
+          # @return [Lab::Judgement, nil] nil before there is a round
+          def judgement = (Plait::Lab::Judgement.new(series.sort_by { |row, _| row.simplicity }.to_h) if series.any?)
+
+          # @return [Float] seconds a request
+          def median(row) = Plait::Lab::Statistics.new(series.fetch(row)).median
+
+          # @return [Hash{Row => Float}]
+          def medians = series.to_h { |row, _| [row, median(row)] }
+        end
 
         # @param requests [Array] see {Load}
         # @param concurrency [Integer] requests at once
@@ -171,7 +180,7 @@ module Plait
         # The best row of each mechanism, in one worker and in one a processor.
         def finalists
           rows = near_best(@found.scanned.group_by { |row, _| row.on }.values.map { |some| smallest(some) })
-          more = rows.map { |row| Row.new(row.on, row.limit, processors) }
+          more = rows.map { |row| Row.new(row.on, row.limit, Etc.nprocessors) }
           [base, *rows, *more].compact.uniq.sort_by(&:simplicity)
         end
 
@@ -188,8 +197,6 @@ module Plait
 
         # What all rows are held against.
         def base = (FIRST if @found.scanned.key?(FIRST)) || @found.scanned.keys.first
-
-        def processors = [Etc.nprocessors, 2].max
 
         def compare(rows)
           tell("#{rows.join("; ")}: round by round")
@@ -215,7 +222,7 @@ module Plait
 
         # So that the others get more rounds.
         def drop_hopeless
-          times = medians
+          times = @found.medians
           hopeless = times.select { |row, time| row != base && time > times.values.min * HOPELESS }
           hopeless.each do |row, time|
             @subjects.delete(row).stop
@@ -228,12 +235,8 @@ module Plait
           return true if @subjects.empty?
           return false if @found.series.empty?
 
-          left(ROUNDS) <= 0 || Plait::Lab::Judgement.new(sorted).settled?
+          left(ROUNDS) <= 0 || @found.judgement.settled?
         end
-
-        def medians = sorted.transform_values { |values| Plait::Lab::Statistics.new(values).median }
-
-        def sorted = @found.series.sort_by { |row, _| row.simplicity }.to_h
 
         # Of the best row, and of the best one of each other mechanism.
         def measure_latencies
@@ -247,8 +250,8 @@ module Plait
         end
 
         def rows_of_latencies
-          times = medians
-          best = Plait::Lab::Judgement.new(sorted).favourite
+          times = @found.medians
+          best = @found.judgement.favourite
           @found.rate ||= (USUAL / times[best]).round(1)
           [best, *best_of_others(best.on, times.select { |_, time| time <= times[best] * HOPELESS })]
         end
@@ -259,7 +262,9 @@ module Plait
 
         def latencies(row, seconds)
           result = load(@subjects.fetch(row)).at_rate(@found.rate, [@concurrency * 4, 64].min, seconds)
-          @found.latencies[row] = result.latencies if result.latencies.any?
+          return exclude(row, "#{result.failure}, at #{@found.rate} requests a second") if result.failure
+
+          @found.latencies[row] = result.latencies
         end
 
         # @yield a server that has ended afterwards

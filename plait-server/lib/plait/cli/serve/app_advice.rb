@@ -2,8 +2,8 @@
 
 require "plait/cli/command"
 require "plait/lab"
-require "plait/lab/judgement"
 require "plait/lab/statistics"
+require "plait/lab/text"
 require "plait/values/quantity"
 
 module Plait
@@ -16,8 +16,7 @@ module Plait
         def initialize(findings, rackup)
           @found = findings
           @rackup = rackup
-          @series = findings.series.sort_by { |row, _| row.simplicity }.to_h
-          @judgement = Plait::Lab::Judgement.new(@series) if @series.any?
+          @judgement = findings.judgement
         end
 
         # @return [Row, nil] nil where too little is known
@@ -43,15 +42,20 @@ module Plait
 
         # @return [Hash]
         def to_h
-          { row: row&.to_h, certainty: certainty, requests_per_second: row && rate(row), wall: @found.wall, computes: share,
-            rate: @found.rate, p50: row && latency(50), p99: row && latency(99), memory: row && @found.memory[row],
-            excluded: @found.excluded.map { |one, reason| { **one.to_h, reason: reason } }, interrupted: interrupted?,
-            rounds: @series.map { |one, values| { **one.to_h, values: values } } }
+          { **of_row, certainty: certainty, wall: @found.wall, computes: share, rate: @found.rate,
+                      excluded: @found.excluded.map { |one, reason| { **one.to_h, reason: reason } }, interrupted: interrupted?,
+                      rounds: @found.series.map { |one, values| { **one.to_h, values: values } } }
         end
 
         private
 
-        def labelled(title, text) = text.nil? || text.empty? ? nil : "#{title}: #{text}."
+        def of_row
+          return %i[row requests_per_second p50 p99 memory].to_h { |name| [name, nil] } unless row
+
+          { row: row.to_h, requests_per_second: rate(row), p50: latency(50), p99: latency(99), memory: @found.memory[row] }
+        end
+
+        def labelled(...) = Plait::Lab::Text.labelled(...)
 
         def sentence
           base = @judgement.reference
@@ -64,7 +68,7 @@ module Plait
 
         def per_second(one) = "#{Quantity.number(rate(one))} requests/s"
 
-        def rate(one) = 1 / Plait::Lab::Statistics.new(@series.fetch(one)).median
+        def rate(one) = 1 / @found.median(one)
 
         def missing
           return "interrupted" if interrupted?
@@ -108,8 +112,8 @@ module Plait
         end
 
         def others
-          slower = @series.keys - [row, @judgement&.reference]
-          rest = @found.scanned.keys - @series.keys
+          slower = (@judgement&.rows || []) - [row, @judgement&.reference]
+          rest = @found.scanned.keys - @found.series.keys
           slower.filter_map { |one| clause(one, @judgement.against(one, row)) } +
             rest.map { |one| "#{one}: #{Quantity.number(1 / @found.scanned[one])}/s in a short trial" } +
             @found.excluded.map { |one, reason| "#{one}: #{reason.delete_suffix(".")}" }

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
+require "json"
 require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/values/errors"
+require "plait/values/system_reason"
 require_relative "../../commands/serve"
 require_relative "adviser"
 require_relative "app_advice"
-require "json"
-require "plait/values/system_reason"
 
 module Plait
   module CLI

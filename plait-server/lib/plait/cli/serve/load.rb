@@ -20,9 +20,6 @@ module Plait
         # - `latencies` in seconds, one an answer
         # - `failures` what went wrong => how often, as in "GET /users answers 500"
         Result = Struct.new(:count, :wall, :latencies, :failures, keyword_init: true) do
-          # @return [Float] answers a second
-          def rate = count / wall
-
           # @return [String, nil] what went wrong most often
           def failure = failures.max_by(&:last)&.then { |what, often| "#{what} (#{often} of #{count + failures.sum(&:last)})" }
         end

@@ -67,11 +67,11 @@ module Plait
 
         # @return [Float] seconds that all its processes have computed
         def processor_time
-          pids.sum { |pid| File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split.values_at(*TIMES).sum(&:to_f) } / TICKS
+          pids.sum { |pid| process(pid, "stat")[/.*\) (.*)/m, 1].to_s.split.values_at(*TIMES).sum(&:to_f) } / TICKS
         end
 
         # @return [Integer] bytes of all its processes; shared pages count once
-        def memory = pids.sum { |pid| File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+) kB/, 1].to_i * 1024 }
+        def memory = pids.sum { |pid| process(pid, "smaps_rollup")[/^Pss:\s*(\d+) kB/, 1].to_i * 1024 }
 
         # Ends it and waits for its end.
         def stop
@@ -128,6 +128,13 @@ module Plait
         def tell(teller, line)
           teller.puts(line) unless teller.closed?
           teller.close
+        end
+
+        # @return [String] empty of a worker that has died meanwhile
+        def process(pid, file)
+          File.read("/proc/#{pid}/#{file}")
+        rescue SystemCallError
+          ""
         end
 
         def pids
