@@ -1,22 +1,21 @@
 # frozen_string_literal: true
 
-require_relative "mechanisms/auto"
-require_relative "mechanisms/composite"
-require_relative "mechanisms/fibers"
-require_relative "mechanisms/hybrid"
-require_relative "mechanisms/processes"
-require_relative "mechanisms/ractors"
+require_relative "mechanisms/mechanism"
 require_relative "mechanisms/sequence"
 require_relative "mechanisms/threads"
 require_relative "sibling"
 require_relative "values/errors"
+require_relative "values/uninterruptible"
 
 module Plait
   # The ways to run a block over items, by name.
   module Mechanisms
     # The names of mechanisms that other gems bring, each a file plait/mechanisms/NAME.rb that calls {register}.
     FOREIGN = Sibling.names("mechanisms").freeze
-    private_constant :FOREIGN
+    # The mechanisms of this gem. All but the first two are loaded at their first use: together they take 25 ms of CPU.
+    OWN = %i[sequence threads fibers hybrid processes ractors auto].freeze
+    LOADING = Thread::Mutex.new
+    private_constant :FOREIGN, :OWN, :LOADING
     # A Sidekiq process names the class of its jobs, also where the program has required "plait" only.
     autoload :Sidekiq, File.expand_path("siblings/sidekiq", __dir__)
 
@@ -31,14 +30,11 @@ module Plait
         @all = { **@all, mechanism.name => mechanism.freeze }.freeze
       end
 
-      # @return [Hash{Symbol => Mechanism}] by name
-      attr_reader :all
-
       # @return [Array<Symbol>] of mechanisms that run any block
-      def names = all.reject { |_, mechanism| mechanism.jobs_only? }.keys
+      def names = OWN | @all.reject { |_, mechanism| mechanism.jobs_only? }.keys
 
       # @return [Array<Symbol>] of these, and of mechanisms that run nothing but jobs
-      def names_for_jobs = all.keys | FOREIGN
+      def names_for_jobs = OWN | @all.keys | FOREIGN
 
       # @param on [Symbol, String, Array<Symbol>] a name, or two of them for a composition
       # @return [Mechanism]
@@ -55,17 +51,38 @@ module Plait
       # @return [Mechanism] whether or not it can be used here
       # @raise [UnknownMechanism]
       def find(on)
-        return on.size == 1 ? find(on.first) : Composite.new(*on) if on.is_a?(Array)
+        return on.size == 1 ? find(on.first) : part(:composite).new(*on) if on.is_a?(Array)
 
         name = on.respond_to?(:to_sym) ? on.to_sym : on
-        all[name] || (of_gem(name) if FOREIGN.include?(name)) || raise(UnknownMechanism, unknown(on))
+        @all[name] || load(name) || raise(UnknownMechanism, unknown(on))
       end
 
       private
 
+      # Two threads may both come here: mechanisms have no state, and one that is forgotten is made again.
+      def load(name)
+        return of_gem(name) if FOREIGN.include?(name)
+
+        part(name).new.tap { |mechanism| register(mechanism) } if OWN.include?(name)
+      end
+
+      # An interrupted file would be loaded a second time. In a nonblocking fiber its scheduler, which may be another
+      # library's, would read the file: Async 2.24 can't on Ruby 3.1.
+      # @return [Class] of a file of this gem
+      def part(name)
+        reason = Mechanism.beyond_this_ractor("load it")
+        raise UnsupportedError, "on: #{name.inspect} can't be used here: #{reason}" if reason
+
+        Uninterruptible.run { Fiber.new(blocking: true) { require_alone("mechanisms/#{name}") }.resume }
+        const_get(name.capitalize)
+      end
+
+      # Ruby 3.1 warns of two threads that require one file.
+      def require_alone(path) = LOADING.synchronize { require_relative(path) }
+
       def of_gem(name)
         Sibling.load("mechanisms/#{name}")
-        all.fetch(name)
+        @all.fetch(name)
       end
 
       def unknown(on)
@@ -74,6 +91,7 @@ module Plait
       end
     end
 
-    [Sequence, Threads, Fibers, Hybrid, Processes, Ractors, Auto].each { |kind| register(kind.new) }
+    # At once: a ractor can't load them.
+    [Sequence, Threads].each { |kind| register(kind.new) }
   end
 end

@@ -18,7 +18,7 @@ module Contracts
     end
 
     def test_every_pair_has_one
-      pairs = Plait::Mechanisms.const_get(:Composite)::INNER.keys.map { |inner| "%i[processes #{inner}]" }
+      pairs = Plait::Mechanisms.find(%i[processes threads]).class::INNER.keys.map { |inner| "%i[processes #{inner}]" }
       missing = pairs.reject { |pair| TESTS.values.any? { |text| text.include?("def on = #{pair}") } }
       assert_empty(missing, "pairs without a contract test")
     end

@@ -207,7 +207,7 @@ class CompositeTest < Minitest::Test
   end
 
   def test_the_limit_is_divided
-    widths = Plait::Mechanisms.const_get(:Composite).new(:processes, :threads).method(:widths)
+    widths = Plait::Mechanisms.find(%i[processes threads]).method(:widths)
     processors = Etc.nprocessors
 
     assert_equal(processors * 10, widths.call(processors * 10).sum)

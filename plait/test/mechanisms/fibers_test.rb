@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/fibers"
 require "support/scheduler_cases"
 require "support/fresh_ruby"
 
@@ -462,6 +463,14 @@ class FibersTest < Minitest::Test
       assert_equal(["", code.scan("check(").size], [result.err, result.out.count("\n")])
       assert_equal(["true"], result.out.split.uniq, result.out)
     end
+  end
+
+  # The files of a mechanism are read at its first use, not through the other library's loop.
+  def test_async_is_there_at_the_first_use
+    code = 'require "async"; require "plait"; Async { print Plait.map([1, 2], on: :fibers) { |n| sleep(0.001).then { n } } }'
+    result = Support::FreshRuby.run(code, flags: ["-W0"])
+    skip("async is not installed: bin/setup peers") if result.err.include?("cannot load such file -- async")
+    assert_equal(["[1, 2]", ""], [result.out, result.err])
   end
 
   def test_async_leaves_nothing

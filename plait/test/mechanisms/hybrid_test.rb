@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/hybrid"
 require "support/scheduler_cases"
 
 # on: :hybrid: fibers, and a thread pool for items that block.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/fibers"
 require "support/scheduler_cases"
 require "timeout"
 

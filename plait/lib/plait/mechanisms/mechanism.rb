@@ -7,6 +7,15 @@ module Plait
   module Mechanisms
     # A mechanism, as the coordinator sees it. One object each, without state: the state of a run is in its executor.
     class Mechanism
+      # @param task [String] its first step
+      # @return [String, nil] why it can't be used in a ractor of the program; nil in the main one
+      def self.beyond_this_ractor(task)
+        return if !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+
+        "the caller is in a ractor, and only the main one may #{task}; use on: :sequence or on: :threads here, " \
+          "or begin with this mechanism in the main ractor"
+      end
+
       def name = self.class.name[/\w+\z/].downcase.to_sym
 
       # @return [Integer] items in flight when the caller names no limit
@@ -44,17 +53,6 @@ module Plait
       # @yieldparam scope [Scope]
       # @return [Object] the block's value
       def scope(options:, &block) = raise(NotImplementedError, "#{self.class}#scope")
-
-      private
-
-      # @param task [String] its first step
-      # @return [String, nil] nil in the main ractor
-      def beyond_this_ractor(task)
-        return if !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
-
-        "the caller is in a ractor, and only the main one may #{task}; use on: :sequence or on: :threads here, " \
-          "or begin with this mechanism in the main ractor"
-      end
     end
 
     # Runs the items of one call. It is driven by one caller, the {Coordinator}.

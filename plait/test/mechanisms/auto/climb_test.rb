@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/auto"
 
 # The search for the best level, in worlds whose best level is known. They have a clock of their own.
 class ClimbTest < Minitest::Test

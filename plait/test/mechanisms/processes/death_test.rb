@@ -158,6 +158,7 @@ class ProcessesDeathTest < Minitest::Test
   def test_workers_that_die_before_they_begin_what_they_got
     result = Support::FreshRuby.run(<<~RUBY)
       require "plait"
+      require "plait/mechanisms/processes"
       Plait::Mechanisms.const_get(:Processes)::Execution.prepend(Module.new { def call(*) = exit!(6) })
       begin
         Plait.map(1..10, on: :processes, limit: 2, timeout: 60) { |x| x }

@@ -171,6 +171,7 @@ class ProcessesEndingTest < Minitest::Test
   # On a busy machine the workers may need longer for their ensure blocks than the grace that they have.
   PATIENT = <<~RUBY
     require "plait"
+    require "plait/mechanisms/processes"
     child = Plait.const_get(:Mechanisms).const_get(:Processes).const_get(:ChildProcess)
     child.send(:remove_const, :GRACE)
     child.const_set(:GRACE, 60)

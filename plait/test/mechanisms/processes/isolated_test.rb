@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/processes"
 require "plait"
 require "tempfile"
 

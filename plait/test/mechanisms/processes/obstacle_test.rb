@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/mechanisms/portable"
+require "plait/mechanisms/portable"
 
 class ProcessesObstacleTest < Minitest::Test
   Box = Struct.new(:content)

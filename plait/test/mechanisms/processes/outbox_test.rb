@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/processes"
 require "plait/mechanisms/processes/frames"
 
 class ProcessesOutboxTest < Minitest::Test

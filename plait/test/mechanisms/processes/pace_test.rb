@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/mechanisms/pace"
+require "plait/mechanisms/pace"
 
 class ProcessesPaceTest < Minitest::Test
   Pace = Plait::Mechanisms.const_get(:Pace)

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/mechanisms/portable"
+require "plait/mechanisms/portable"
 
 class ProcessesPortableErrorTest < Minitest::Test
   PortableError = Plait::Mechanisms.const_get(:Portable)::Error

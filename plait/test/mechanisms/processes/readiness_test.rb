@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/processes"
 require "support/fresh_ruby"
 require "plait"
 require "plait/mechanisms/processes/child_process"
@@ -36,6 +37,7 @@ class ProcessesReadinessTest < Minitest::Test
   def test_no_thread_for_a_scheduler_of_others
     result = Support::FreshRuby.run(<<~RUBY)
       require "plait"
+      require "plait/mechanisms/processes"
       Thread.singleton_class.prepend(Module.new { def new(*) = raise(ThreadError, "can't create Thread") })
       begin
         Plait::Mechanisms.const_get(:Processes)::Readiness.send(:on_a_thread, [], [], 0)
