@@ -42,6 +42,15 @@ class AttachCommandTest < Minitest::Test
     refute_match(/a queue  at #{__FILE__}/, plait("attach", @socket, "--interval", "0.2").out)
   end
 
+  # What was seen before is not shown as if it were new.
+  def test_a_program_that_could_not_look_for_some_time
+    snapshots = [5, 5, 6].map { |looks| { seconds: 1.0, looks: looks, waits: { "waiting for a lock" => 5.0 / looks } } }
+    answered_by(*snapshots) do
+      result = plait("attach", @socket, "--interval", "0.01")
+      assert_equal(["0 s, 1 looks; GVL wait: not measured\n", ""], [result.out, result.err])
+    end
+  end
+
   # The program's snapshot names more places than a screen has: one that joins the first ten is not new.
   def test_a_place_that_was_seen_before
     threads = Array.new(12) do |n|
@@ -112,6 +121,20 @@ class AttachCommandTest < Minitest::Test
   end
 
   private
+
+  # A program with these snapshots, one a connection.
+  def answered_by(*snapshots)
+    server = UNIXServer.new(@socket = path("other"))
+    thread = Thread.new do
+      snapshots.each do |snapshot|
+        server.accept.tap { |client| client.write(JSON.generate(places: [], loops: [], sources: {}, **snapshot)) }.close
+      end
+    end
+    yield
+  ensure
+    thread&.kill&.join
+    server&.close
+  end
 
   def assert_refused(words)
     result = plait("attach", @socket)

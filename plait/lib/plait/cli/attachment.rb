@@ -5,6 +5,7 @@ require "json"
 require "socket"
 require_relative "../lab"
 require_relative "../values/errors"
+require_relative "../values/deadline"
 require_relative "../values/system_reason"
 
 module Plait
@@ -30,14 +31,23 @@ module Plait
       def show(seconds)
         snapshot = ask
         loop do
-          sleep(seconds)
-          before, snapshot = snapshot, ask
+          before, snapshot = snapshot, later(snapshot, seconds)
           @terminal.say("#{CLEAR if @terminal.interactive?}#{Plait::Lab::Watch.text(since(before, snapshot))}")
           return unless @terminal.interactive?
         end
       end
 
       private
+
+      # @return [Hash] a snapshot for which the program has looked again; a busy machine may keep it from that for some time
+      def later(before, seconds)
+        patience = Deadline.now + PATIENCE
+        loop do
+          sleep(seconds)
+          now = ask
+          return now if now[:looks] != before[:looks] || Deadline.now > patience
+        end
+      end
 
       # @return [Hash] see {Lab::Watch#snapshot}
       def ask
@@ -52,7 +62,8 @@ module Plait
       # The means of the time between two snapshots.
       def since(before, now)
         looks = now[:looks] - before[:looks]
-        return now unless looks.positive? # the program has reset it
+        return now if looks.negative? # the program has reset it
+        return { **now, seconds: now[:seconds] - before[:seconds], looks: 0, waits: {}, places: [] } if looks.zero?
 
         waits = between(before, now) { |snapshot| snapshot[:waits] }
         places = between(before, now) { |snapshot| snapshot[:places].to_h { |row| [row.slice(:doing, :place), row[:mean]] } }
