@@ -22,6 +22,7 @@ module Support
       "nodejs" => %w[node],
       "npm" => %w[npm],
       "gcc-aarch64-linux-gnu" => %w[aarch64-linux-gnu-gcc],
+      "libc6-dev-arm64-cross" => %w[/usr/aarch64-linux-gnu/include/stdio.h],
       "golang-go" => %w[go /usr/lib/go*/bin/go],
       "golang-github-ugorji-go-codec-dev" => %w[/usr/share/gocode/src/github.com/ugorji/go/codec],
       "chromium" => %w[chromium chromium-browser google-chrome],
