@@ -85,10 +85,7 @@ module Plait
 
     # What `on: :auto` has chosen in the latest run of the current thread. It changes while a run goes on.
     # @return [Mechanisms::Decision, nil] nil: there was none
-    def last_decision
-      require_relative "plait/mechanisms/auto/decision"
-      Mechanisms::Decision.last
-    end
+    def last_decision = Mechanisms::Decision.last
 
     # @param seconds [Numeric] 0 and below: there is no time left
     # @return [Object] the block's value

@@ -16,6 +16,7 @@ module Plait
     OWN = %i[sequence threads fibers hybrid processes ractors auto].freeze
     LOADING = Thread::Mutex.new
     private_constant :FOREIGN, :OWN, :LOADING
+    autoload :Decision, File.expand_path("mechanisms/auto/decision", __dir__)
     # A Sidekiq process names the class of its jobs, also where the program has required "plait" only.
     autoload :Sidekiq, File.expand_path("siblings/sidekiq", __dir__)
 
@@ -29,6 +30,9 @@ module Plait
         # Frozen, so that a ractor may look into it.
         @all = { **@all, mechanism.name => mechanism.freeze }.freeze
       end
+
+      # @return [Hash{Symbol => Mechanism}] by name
+      def all = OWN.to_h { |name| [name, find(name)] }.merge(@all)
 
       # @return [Array<Symbol>] of mechanisms that run any block
       def names = OWN | @all.reject { |_, mechanism| mechanism.jobs_only? }.keys
