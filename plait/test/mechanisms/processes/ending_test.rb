@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/processes"
 require "support/stuck"
 require "plait"
 require "tempfile"
@@ -186,6 +187,15 @@ class ProcessesEndingTest < Minitest::Test
     assert_equal(2, notes.count("ensured"))
     assert_equal("interrupted", notes.last)
     assert(pids.none? { |pid| alive?(pid) })
+  end
+
+  # SIGTERM and the closed lifeline: each has a thread of its own in the worker, and either may be preempted.
+  def test_an_item_is_interrupted_once
+    stops = []
+    guard = Plait::Mechanisms.const_get(:Processes)::Guard.new(nil, stop: -> { stops << 1 })
+    preempted = TracePoint.new(:line) { |point| sleep(0.01) if point.method_id == :stop }
+    preempted.enable { Array.new(2) { Thread.new { guard.send(:stop) } }.each(&:join) }
+    assert_equal([1], stops)
   end
 
   def test_a_program_started_by_a_body_still_hears_ctrl_c

@@ -113,7 +113,7 @@ module Plait
         # @param more [Hash{IO => #call}] others to listen to; the callable returns whether to go on
         def initialize(lifeline, stop:, recall: nil, more: {})
           @lifeline = lifeline
-          @stop = stop
+          @stop = [stop]
           @recall = recall
           @more = more
           @parent = Process.ppid
@@ -153,11 +153,12 @@ module Plait
           @thread&.raise(IOError, "asked to end")
         end
 
+        # SIGTERM and the end of the lifeline come at about the same time, each on its own thread. A second interruption would
+        # cut short the ensure block of an item.
         def stop
-          return if @stopped
-
+          stop = @stop.shift or return # one call in C: no other thread gets between
           @stopped = true
-          @stop.call
+          stop.call
         end
 
         def listen
