@@ -20,6 +20,7 @@ class LabFreshProcessTest < Minitest::Test
     with_file do |path|
       File.open(path, "a") do |file|
         file.write("parent,")
+        wait_until(what: "the rest of other threads") { (Thread.list - [Thread.current]).all?(&:stop?) } # else they come late
         in_child { |_| file.write("child,") }
         assert_raises(FreshProcess::Failed) { in_child { |_| file.write("failed,") && raise(KeyError) } }
         file.write("end")
