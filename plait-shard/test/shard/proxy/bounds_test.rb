@@ -85,9 +85,14 @@ class ShardProxyBoundsTest < Minitest::Test
   def test_what_nodes_do_not_take
     with_fakes(fake_node { |socket| sleep if socket }, thread_bytes: 3_000_000) do |proxy, keys|
       clients = Array.new(20) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
-      clients.each { |client| client.socket.write(encode("LPUSH", keys[0], "x" * 900_000, "y")) }
+      sent = 0
       refused = nil
-      wait_until { refused = clients.find { |client| client.socket.wait_readable(0) } }
+      clients.each do |client| # one whole command after another: parts of many would be too much by themselves
+        sent += client.socket.write(encode("LPUSH", keys[0], "x" * 900_000, "y"))
+        wait_until { proxy.figures[:bytes_in] >= sent }
+        break if (refused = clients.find { |one| one.socket.wait_readable(0) })
+      end
+      wait_until { refused ||= clients.find { |one| one.socket.wait_readable(0) } }
       assert_match(/behind, and the shard has no room for more; nothing was done/, refused.reply)
       assert_equal(0, proxy.figures[:clients_cut])
       clients.each(&:close)
