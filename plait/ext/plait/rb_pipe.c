@@ -1,11 +1,13 @@
 /*
- * Reading and writing pipes that don't block, in one system call each. Ruby's own methods ask for the descriptor's flags each
- * time, and take a buffer as large as what might be there.
+ * Reading, writing and polling pipes without a wait, in one system call each. Ruby's own methods ask for the descriptor's flags
+ * each time, and take a buffer as large as what might be there.
  */
 #include "plait_bindings.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <ruby/io.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #define MOST 65536
@@ -50,10 +52,40 @@ static VALUE pipe_write(VALUE self, VALUE io, VALUE bytes) {
     rb_sys_fail("write(2) to a pipe");
 }
 
+/* What select(2) takes for ready in each of its three sets. */
+static const short SETS[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+
+static int pipe_count(VALUE list) {
+    return NIL_P(list) ? 0 : (int)RARRAY_LEN(list);
+}
+
+/* NativePipe.ready?(readables, writables, exceptables): whether IO.select would find any; each list an Array of IOs or nil. */
+static VALUE pipe_ready(int argc, VALUE *lists, VALUE self) {
+    (void)self;
+    rb_check_arity(argc, 3, 3);
+    int count = 0;
+    VALUE buffer;
+    struct pollfd *files = ALLOCV_N(struct pollfd, buffer, pipe_count(lists[0]) + pipe_count(lists[1]) + pipe_count(lists[2]) + 1);
+    for (int set = 0; set < 3; set++)
+        for (int i = 0; i < pipe_count(lists[set]); i++) {
+            VALUE io = rb_io_get_io(RARRAY_AREF(lists[set], i));
+            if (set == 1) io = rb_io_get_write_io(io);
+            files[count++] = (struct pollfd){.fd = plait_descriptor_of(io), .events = SETS[set]};
+        }
+    int found;
+    do found = poll(files, count, 0);
+    while (found < 0 && errno == EINTR);
+    bool ready = found < 0;
+    for (int i = 0; i < count; i++) ready |= (files[i].revents & (files[i].events | POLLNVAL)) != 0;
+    ALLOCV_END(buffer);
+    return ready ? Qtrue : Qfalse;
+}
+
 void plait_init_pipe(VALUE plait) {
     wait_readable = ID2SYM(rb_intern("wait_readable"));
     wait_writable = ID2SYM(rb_intern("wait_writable"));
     VALUE native = rb_define_module_under(plait, "NativePipe");
     rb_define_singleton_method(native, "read", pipe_read, 2);
     rb_define_singleton_method(native, "write", pipe_write, 2);
+    rb_define_singleton_method(native, "ready?", pipe_ready, -1);
 }

@@ -60,6 +60,16 @@ class CompatSelectTest < Minitest::Test
     assert_equal(["nil\n" * 3, ""], [result.out, result.err])
   end
 
+  # Ruby's own select knows nothing of it, either.
+  def test_the_timeout_of_an_io_is_for_its_own_methods
+    in_fiber do
+      pipes = Array.new(2) { IO.pipe.first }
+      pipes.each { |reader| reader.timeout = 0.001 }
+      assert_nil(IO.select(pipes.first(1), nil, nil, 0.01))
+      assert_nil(IO.select(pipes, nil, nil, 0.01))
+    end
+  end
+
   def test_a_look_does_not_let_others_run
     in_fiber do
       order = []

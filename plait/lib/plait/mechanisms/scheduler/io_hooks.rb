@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../../native"
 require_relative "../../values/deadline"
 require_relative "wait"
 
@@ -37,6 +38,16 @@ module Plait
         raise IO::TimeoutError, overdue(limit) unless came || timeout
 
         came
+      end
+
+      # As {#io_wait}, whatever timeout the IO has itself. What came is for the caller to find out.
+      # @param limit [Float, nil] seconds
+      # @api private
+      def watch(io, events, limit = nil)
+        @ticks += 1
+        return noted(io) { @selector.io_wait(Fiber.current, io, events) } unless limit
+
+        within(limit) { noted(io) { @selector.io_wait(Fiber.current, io, events) } }
       end
 
       # @return [Integer] bytes read, or -errno
@@ -144,7 +155,7 @@ module Plait
 
         def run
           @fiber = Fiber.current
-          @scheduler.io_wait(@io, @events) if @wait.fiber && !@wait.woken?
+          @scheduler.watch(@io, @events) if @wait.fiber && !@wait.woken?
         rescue Select::Done
           nil
         rescue IOError, SystemCallError => e
@@ -173,11 +184,19 @@ module Plait
         end
 
         # For a caller that has no time left. A look may say that nothing is ready although something is: when the thread was
-        # interrupted just before, Ruby does not ask the kernel at all. What is always ready, beside the others, tells.
-        def last_look(lists)
-          File.open(File::NULL) { |always| sure_look(always, *lists) }
-        rescue Errno::EMFILE, Errno::ENFILE
-          look(lists)
+        # interrupted just before, Ruby does not ask the kernel at all.
+        if Native.available?
+          def last_look(lists)
+            nil until (ready = look(lists)) || !NativePipe.ready?(*lists)
+            ready
+          end
+        else
+          # What is always ready, beside the others, tells.
+          def last_look(lists)
+            File.open(File::NULL) { |always| sure_look(always, *lists) }
+          rescue Errno::EMFILE, Errno::ENFILE
+            look(lists)
+          end
         end
 
         # @param events [Integer] as for {IOHooks#io_wait}
@@ -221,9 +240,12 @@ module Plait
       private
 
       def watch(timeout)
+        wanted = interests
+        return @scheduler.watch(*wanted.first, timeout) if wanted.size == 1
+
         watches = []
         @scheduler.park(timeout) do |wait|
-          interests.each { |io, events| watches << Watch.new(self, @scheduler, io, events, wait) }
+          wanted.each { |io, events| watches << Watch.new(self, @scheduler, io, events, wait) }
           watches.each { |watch| @scheduler.spawn(watch) }
         end
       ensure
