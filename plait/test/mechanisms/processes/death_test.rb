@@ -201,24 +201,26 @@ class ProcessesDeathTest < Minitest::Test
   # The parent is kept busy, so that the large answer fills the pipe; then its worker is killed in the middle of it.
   def test_a_truncated_answer_is_no_answer
     gate, open = IO.pipe
+    waiting, delivered = IO.pipe
     values = []
     Plait.each_result(%i[small large], on: :processes, limit: 2, on_error: :collect) do |x|
-      next gate.sysread(1) if x == :small
+      next "!" if x == :small
 
+      waiting.sysread(1)
       die_while_answering(open)
       "x" * 1_000_000
     end.each do |outcome|
       values << (outcome.ok? ? outcome.value : outcome.error.class)
+      delivered << "!"
       sleep(0.01) until gate.wait_readable(0) # the worker is blocked, and is about to be killed
     end
 
     assert_equal(["!", Plait::WorkerDied], values)
   ensure
-    [gate, open].each(&:close)
+    [gate, open, waiting, delivered].each(&:close)
   end
 
   def die_while_answering(gate)
-    gate.syswrite("!")
     main = Thread.current
     Thread.new do
       sleep(0.001) until main.backtrace.first(6).grep(/answers.rb/).any? && main.stop?
