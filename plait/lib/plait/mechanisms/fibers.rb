@@ -19,7 +19,8 @@ module Plait
       def default_limit = DEFAULT_LIMIT
 
       def unavailable
-        return Mechanism.beyond_this_ractor("turn an event loop") if Fiber.respond_to?(:current_scheduler) && RUBY_ENGINE == "ruby"
+        schedulers = Fiber.respond_to?(:current_scheduler) && RUBY_ENGINE == "ruby"
+        return Mechanism.beyond_this_ractor("turn an event loop") if schedulers
 
         "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
       end

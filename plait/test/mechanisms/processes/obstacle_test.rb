@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "plait/mechanisms/portable"
-require "plait/mechanisms/portable"
 
 class ProcessesObstacleTest < Minitest::Test
   Box = Struct.new(:content)

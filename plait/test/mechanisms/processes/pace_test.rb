@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "plait/mechanisms/pace"
-require "plait/mechanisms/pace"
 
 class ProcessesPaceTest < Minitest::Test
   Pace = Plait::Mechanisms.const_get(:Pace)

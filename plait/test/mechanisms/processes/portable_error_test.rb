@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "plait/mechanisms/portable"
-require "plait/mechanisms/portable"
 
 class ProcessesPortableErrorTest < Minitest::Test
   PortableError = Plait::Mechanisms.const_get(:Portable)::Error
