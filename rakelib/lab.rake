@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 namespace :lab do
-  desc "Ask plait advise about workloads whose best mechanism is known: BUDGET=10 ONLY=tiny,burst"
+  desc "Ask plait advise about workloads whose best mechanism is known: BUDGET=10 ONLY=tiny,burst or ONLY=unseen"
   task(:labelled) do
     $LOAD_PATH.unshift(*Dir[File.expand_path("../plait*/lib", __dir__)])
     require_relative "../bench/labelled/run"

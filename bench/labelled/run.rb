@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait"
+require_relative "unseen"
 require_relative "workloads"
 
 module Labelled
@@ -10,10 +11,10 @@ module Labelled
     ROUNDS = 5
 
     # @param budget [Numeric] seconds for each advice
-    # @param only [Array<String>] names; none: all
+    # @param only [Array<String>] names, or "unseen" for the workloads of that file; none: all others
     def initialize(budget:, only: [])
       @budget = budget
-      @workloads = Labelled.all.select { |one| only.empty? || only.include?(one.name) }
+      @workloads = only == %w[unseen] ? Labelled.unseen : Labelled.all.select { |one| only.empty? || only.include?(one.name) }
       @regrets = []
       @hits = @unsettled = 0
     end

@@ -18,11 +18,26 @@ module Labelled
 
   module_function
 
-  # Computes in Ruby, with the GVL held: about a millisecond for each 10,000 steps.
-  def compute(milliseconds, seed = 1)
-    (milliseconds * 10_000).times { |n| seed = ((seed * 1_103_515_245) + n) & 0x7fffffff }
+  # @return [Integer]
+  def step(seed, count)
+    count.times { |n| seed = ((seed * 1_103_515_245) + n) & 0x7fffffff }
     seed
   end
+
+  # Computes in Ruby, with the GVL held.
+  def compute(milliseconds, seed = 1) = step(seed, milliseconds * STEPS)
+
+  # @return [Integer] steps that this processor takes in a millisecond: the labels are about times
+  def steps_in_a_millisecond
+    costs = Array.new(9) do
+      before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      step(1, 20_000)
+      Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
+    end
+    (20 / costs.min).round
+  end
+
+  STEPS = steps_in_a_millisecond
 
   # `sleep` returns 0 or 1, which would count as another result.
   def wait(milliseconds, value = nil)
@@ -75,7 +90,7 @@ module Labelled
       # Ruby holds the GVL: nothing but processes (or ractors) uses P processors. 20 × 10 ms.
       work("computes_ruby", 1..20, %i[processes ractors], [:processes, PROCESSORS]) do |n|
         seed = n
-        100_000.times { |step| seed = ((seed * 1_103_515_245) + step) & 0x7fffffff }
+        (10 * STEPS).times { |step| seed = ((seed * 1_103_515_245) + step) & 0x7fffffff }
         seed
       end,
       # Zlib frees the GVL over large strings: threads use P processors, and nothing is copied.
