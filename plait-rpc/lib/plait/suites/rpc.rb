@@ -2,7 +2,6 @@
 
 require "plait/suites/common/suite"
 require "plait/lab"
-require_relative "rpc/classic_workload"
 require_relative "rpc/peer"
 require_relative "rpc/transfer"
 
@@ -11,6 +10,77 @@ module Plait
     # MessagePack-RPC with big answers, held against a copy in memory: the classic table, and sixteen threads that share one
     # client.
     class Rpc < Suite
+      # The rows of all sizes as tables: a line for each way, a column for each size.
+      class ClassicTables
+        # @param sizes [Hash{String => Integer}] megabytes of each group
+        # @param ways [Hash{Lab::Cell => String}] what the row of a cell is called, whatever its size
+        # @param local [String] the way that all are held against
+        def initialize(rows, sizes, ways, local)
+          @sizes = sizes.select { |group, _| rows.any? { |row| row.group == group } }
+          @rows = rows.group_by { |row| ways.fetch(row.cell) }
+          @local = local
+        end
+
+        # @return [Array<Lab::Table>]
+        def all
+          [table("seconds") { |row| Lab::Quantity.seconds(seconds(row)) },
+           table("MBps (1,048,576 bytes in a second)", average: "average") { |row| rate(row) },
+           table("standard deviation of the seconds") { |row| deviation(row) },
+           table("MBps, relative to #{@local}", average: "average") { |row| ratio(row) }]
+        end
+
+        private
+
+        def table(title, average: nil, &figure)
+          columns = ["", *@sizes.keys, *average]
+          lines = @rows.keys.map { |way| [way, *cells(way, &figure), *(shown(average(way, &figure)) if average)] }
+          Lab::Table.new(title, columns, lines)
+        end
+
+        def cells(way, &figure)
+          @sizes.each_key.map { |group| shown(row(way, group)&.then(&figure)) }
+        end
+
+        def shown(figure) = figure.is_a?(Numeric) ? Lab::Quantity.number(figure) : figure || Lab::Quantity::UNKNOWN
+
+        def average(way, &figure)
+          figures = @sizes.each_key.filter_map { |group| row(way, group)&.then(&figure) }
+          figures.sum / figures.size if figures.any?
+        end
+
+        def row(way, group) = @rows[way].find { |row| row.group == group && row.measured? }
+
+        # Each trial moves it several times, where it is small.
+        def seconds(row) = row.wall.median / times(row)
+
+        def times(row) = row.cell.items.sum { |_, count| count }.fdiv(@sizes.fetch(row.group) * Blocks::PER_MEGABYTE)
+
+        def rate(row) = @sizes.fetch(row.group) / seconds(row)
+
+        def deviation(row)
+          row.n > 1 ? Lab::Quantity.seconds(row.wall.deviation / times(row)) : Lab::Quantity::UNKNOWN
+        end
+
+        def ratio(row)
+          local = row(@local, row.group)
+          seconds(local) / seconds(row) if local
+        end
+      end
+
+      # A workload whose report is the classic one: see {ClassicTables}.
+      class ClassicWorkload < Lab::Workload
+        # @param sizes [Hash{String => Integer}] megabytes of each group
+        # @param ways [Hash{Lab::Cell => String}]
+        def initialize(sizes:, ways:, local:, **options)
+          super(**options)
+          @sizes = sizes
+          @ways = ways
+          @local = local
+        end
+
+        def tables(rows) = ClassicTables.new(rows, @sizes, @ways, @local).all
+      end
+
       PLACE = 40
       # It compares ways to call, and no mechanisms.
       APART = true
@@ -37,7 +107,7 @@ module Plait
                "counts the faults."].freeze
 
       # One way: its name, what makes a body of it, and how many threads make calls, each of its part.
-      Way = Struct.new(:name, :body, :threads, keyword_init: true) do
+      Way = Struct.new(:name, :body, :threads) do
         # @return [Boolean] no call is made: it shows what is possible
         def local? = name.start_with?("Local")
       end
@@ -55,20 +125,16 @@ module Plait
       end
 
       def ways(blocks, servers)
-        main = SERVERS.first
-        [Way.new(name: LOCAL, body: Transfer::Copy.new(blocks)),
-         Way.new(name: "Local, pack + unpack", body: Transfer::Packed.new(blocks)),
-         Way.new(name: "Sync", body: Transfer::Sync.new(servers, main)),
-         Way.new(name: "Async + get", body: Transfer::Async.new(servers, main)),
-         Way.new(name: "Async map", body: Transfer::Map.new(servers, main)),
-         Way.new(name: "Sync, #{THREADS} threads", body: Transfer::Sync.new(servers, main), threads: THREADS),
-         *SERVERS.map { |one| shared(servers, one) }]
+        [Way.new(LOCAL, Transfer.copy(blocks)),
+         Way.new("Local, pack + unpack", Transfer.pack(blocks)),
+         Way.new("Sync", caller_of(servers).sync),
+         Way.new("Async + get", caller_of(servers).async),
+         Way.new("Async map", caller_of(servers).map),
+         Way.new("Sync, #{THREADS} threads", caller_of(servers).sync, THREADS),
+         *SERVERS.map { |on| Way.new("#{MANY} threads, one client; server on #{on}", caller_of(servers, on).sync, MANY) }]
       end
 
-      def shared(servers, mechanism)
-        Way.new(name: "#{MANY} threads, one client; server on #{mechanism}", body: Transfer::Sync.new(servers, mechanism),
-                threads: MANY)
-      end
+      def caller_of(servers, on = SERVERS.first) = Transfer::Caller.new(servers, on)
 
       def workload(sizes, ways, servers, on)
         names = {}.compare_by_identity
@@ -85,7 +151,7 @@ module Plait
         blocks = size * Blocks::PER_MEGABYTE
         parts = way.threads ? Transfer.divide(blocks, way.threads) : [[0, blocks]]
         Lab::Cell.new(label: "#{way.name}, #{group(size)}", group: group(size), on: way.threads ? :threads : :sequence,
-                      limit: way.threads || 1, items: parts * [LEAST / size, 1].max, body: way.body.to_proc,
+                      limit: way.threads || 1, items: parts * [LEAST / size, 1].max, body: way.body,
                       digest: ->(bytes) { bytes.sum.to_s }, warmup_items: parts, memory_items: parts, choice: !way.local?)
       end
     end

@@ -57,43 +57,29 @@ module Plait
         # Calls among which a map divides them.
         PIECES = 16
 
-        # @return [Array<Array(Integer, Integer)>] the parts of an item, as many as there are, at least a block each
-        def self.divide(count, parts)
-          size = count / parts
-          Array.new(parts) { |part| [part * size, size] }
+        class << self
+          # @return [Array<Array(Integer, Integer)>] the parts of an item, as many as there are, at least a block each
+          def divide(count, parts)
+            size = count / parts
+            Array.new(parts) { |part| [part * size, size] }
+          end
+
+          # @return [Proc] copies in memory: the least that moving it can cost
+          def copy(blocks) = moving { |first, count| String.new(capacity: count * Blocks::SIZE) << blocks.at(first, count) }
+
+          # @return [Proc] packs and unpacks, and sends nothing
+          def pack(blocks)
+            codec = Protocols::MessagePackRPC::Codec.new
+            moving { |first, count| codec.unpack([*codec.pack(blocks.at(first, count))].join) }
+          end
+
+          # @yieldreturn [String] the blocks
+          # @return [Proc] item => bytes
+          def moving = ->(item) { Blocks.verify(yield(*item), *item) }
         end
 
-        # Copied in memory: the least that moving it can cost.
-        class Copy
-          def initialize(blocks)
-            @blocks = blocks
-          end
-
-          # @return [Integer] bytes
-          def call(item)
-            first, count = item
-            Blocks.verify(String.new(capacity: count * Blocks::SIZE) << @blocks.at(first, count), first, count)
-          end
-
-          def to_proc = method(:call).to_proc
-        end
-
-        # Packed and unpacked, and sent nowhere.
-        class Packed < Copy
-          def initialize(blocks)
-            super
-            @codec = Protocols::MessagePackRPC::Codec.new
-          end
-
-          def call(item)
-            first, count = item
-            packed = [*@codec.pack(@blocks.at(first, count))].join
-            Blocks.verify(@codec.unpack(packed), first, count)
-          end
-        end
-
-        # Called for, the answer waited for.
-        class Sync
+        # Makes calls by a client that all threads share.
+        class Caller
           # @param on [Symbol] what the server runs its methods on
           def initialize(servers, on)
             @servers = servers
@@ -101,34 +87,25 @@ module Plait
             @lock = Mutex.new
           end
 
-          # @return [Integer] bytes
-          def call(item) = Blocks.verify(fetch(*item), *item)
+          # @return [Proc] calls, and waits for the answer
+          def sync = Transfer.moving { |first, count| client.call(:give, first, count) }
 
-          def to_proc = method(:call).to_proc
+          # @return [Proc] calls, and waits for the answer later
+          def async = Transfer.moving { |first, count| client.call_async(:give, first, count).get }
+
+          # @return [Proc] calls for pieces, all at once
+          def map
+            lambda do |(first, count)|
+              parts = Transfer.divide(count, PIECES).map { |start, size| [first + start, size] }
+              client.map(:give, parts).zip(parts).sum { |data, part| Blocks.verify(data, *part) }
+            end
+          end
 
           private
 
-          def fetch(first, count) = client.call(:give, first, count)
-
-          # All threads share it; where the servers are is not known before they run.
+          # Where the servers are is not known before they run.
           def client
             @client || @lock.synchronize { @client ||= RPC::Client.new(@servers.endpoint(@on), **OPTIONS) }
-          end
-        end
-
-        # Called for, the answer waited for later.
-        class Async < Sync
-          private
-
-          def fetch(first, count) = client.call_async(:give, first, count).get
-        end
-
-        # Called for in pieces, all at once.
-        class Map < Sync
-          def call(item)
-            first, count = item
-            parts = Transfer.divide(count, PIECES).map { |start, size| [first + start, size] }
-            client.map(:give, parts).zip(parts).sum { |data, part| Blocks.verify(data, *part) }
           end
         end
       end
