@@ -15,7 +15,7 @@ module Plait
   module CLI
     class Rpc < Command
       # `plait rpc bench`
-      class Bench
+      class Bench < Command
         include Connecting
 
         # Calls of one method, for some seconds.
@@ -88,25 +88,17 @@ module Plait
         COLUMNS = ["", "calls", "calls/s", "median", "90 %", "99 %", "longest"].freeze
         PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
 
-        # @param words [Array<String>] URL, method and arguments
-        def initialize(terminal, words, options)
-          @terminal = terminal
-          @url, @method, *@arguments = words
-          @options = options
-          @threads = options["threads"] ? Arguments.count("--threads", options["threads"]) : THREADS
-          @seconds = options["seconds"] ? Arguments.positive("--seconds", options["seconds"]) : SECONDS
-        end
-
         # @return [Integer] an {ExitStatus}
         def call
-          @terminal.reserve_output if options["json"]
-          @url ? measure(@url, @method || "rpc.ping", @arguments.map { |word| Values.parse(word) }) : measure_own
+          @threads = options["threads"] ? Arguments.count("--threads", options["threads"]) : THREADS
+          @seconds = options["seconds"] ? Arguments.positive("--seconds", options["seconds"]) : SECONDS
+          terminal.reserve_output if options["json"]
+          url, method, *arguments = words
+          url ? measure(url, method || "rpc.ping", arguments.map { |word| Values.parse(word) }) : measure_own
           ExitStatus::OK
         end
 
         private
-
-        attr_reader :options
 
         def measure_own
           on = (options["on"] || "threads").to_sym
@@ -124,9 +116,9 @@ module Plait
 
         def show(title, figures)
           lines = figures.map { |name, found| line(name, found) }
-          grid = TextTable.new(COLUMNS, lines, alignments: [:left] + ([:right] * (COLUMNS.size - 1)), width: @terminal.width)
-          @terminal.say(title, *grid.head, *grid.body.flatten)
-          @terminal.data("#{JSON.generate(record(title, figures))}\n") if options["json"]
+          grid = TextTable.new(COLUMNS, lines, alignments: [:left] + ([:right] * (COLUMNS.size - 1)), width: terminal.width)
+          terminal.say(title, *grid.head, *grid.body.flatten)
+          terminal.data("#{JSON.generate(record(title, figures))}\n") if options["json"]
         end
 
         def line(name, found)

@@ -77,33 +77,21 @@ module Plait
       end
 
       # `plait rpc call`
-      class Call
+      class Call < Command
         include Connecting
-
-        # @param words [Array<String>] URL, method and arguments
-        def initialize(terminal, words, options)
-          @terminal = terminal
-          @url, @method, *@arguments = words
-          @options = options
-        end
 
         # @return [Integer] an {ExitStatus}
         def call
-          raise UsageError, "plait rpc call needs a URL and a method, as in #{Rpc::EXAMPLES.keys.first}" unless @method
+          url, method, *arguments = words
+          raise UsageError, "plait rpc call needs a URL and a method, as in #{Rpc::EXAMPLES.keys.first}" unless method
 
-          arguments = @arguments.map { |word| Values.parse(word) }
-          with_client(@url) { |client| options["notify"] ? notify(client, arguments) : ask(client, arguments) }
+          arguments.map! { |word| Values.parse(word) }
+          with_client(url) do |client|
+            next client.notify(method, *arguments) if options["notify"]
+
+            terminal.data(Values.print(client.call(method, *arguments), json: options["json"]))
+          end
           ExitStatus::OK
-        end
-
-        private
-
-        attr_reader :options
-
-        def notify(client, arguments) = client.notify(@method, *arguments)
-
-        def ask(client, arguments)
-          @terminal.data(Values.print(client.call(@method, *arguments), json: options["json"]))
         end
       end
     end

@@ -13,24 +13,17 @@ module Plait
   module CLI
     class Rpc < Command
       # `plait rpc serve`
-      class Serve
+      class Serve < Command
         LISTEN = "tcp://127.0.0.1:18800"
-
-        # @param words [Array<String>] the file
-        def initialize(terminal, words, options)
-          @terminal = terminal
-          @words = words
-          @options = options
-        end
 
         # Serves until it is interrupted.
         # @return [Integer] an {ExitStatus}
         def call
-          raise UsageError, "plait rpc serve takes one FILE.rb" unless @words.size == 1
+          raise UsageError, "plait rpc serve takes one FILE.rb" unless words.size == 1
 
-          server = RPC::Server.new(handler(@words.first), **manner)
+          server = RPC::Server.new(handler(words.first), **manner)
           urls.each { |url| listen(server, url) }
-          run(server)
+          await(server)
           ExitStatus::OK
         end
 
@@ -56,44 +49,42 @@ module Plait
         end
 
         def manner
-          { on: mechanism, limit: count("limit"), workers: count("workers"), errors: errors,
+          { on: mechanism, limit: count("limit"), workers: count("workers"), errors: options["errors"]&.to_sym,
             secret: ENV.fetch(Connecting::SECRET, nil) }.compact
         end
 
-        def count(option) = @options[option]&.then { |text| Arguments.count("--#{option}", text) }
+        def count(option) = options[option]&.then { |text| Arguments.count("--#{option}", text) }
 
         def mechanism
-          (@options["on"] || "threads").split("+").map(&:to_sym).then { |names| names.one? ? names.first : names }
+          (options["on"] || "threads").split("+").map(&:to_sym).then { |names| names.one? ? names.first : names }
         end
 
-        def errors = @options["errors"]&.to_sym
-
-        def urls = @options["listen"] ? Arguments.words("--listen", @options["listen"]) : [LISTEN]
+        def urls = options["listen"] ? Arguments.words("--listen", options["listen"]) : [LISTEN]
 
         def listen(server, url)
           endpoint = Io::Endpoint.parse(url)
-          @terminal.say("listening on #{server.listen(endpoint, tls: (tls if endpoint.tls?))}")
+          terminal.say("listening on #{server.listen(endpoint, tls: (tls if endpoint.tls?))}")
         end
 
         def tls
           require "plait/io/tls"
-          certificate, key = %w[cert key].map { |name| Arguments.text("--#{name}", @options[name]) }
+          certificate, key = %w[cert key].map { |name| Arguments.text("--#{name}", options[name]) }
           @tls ||= Io::TLS::Server.new(certificate: certificate, key: key, **trust)
         end
 
         def trust
-          return {} unless @options["cacert"]
+          return {} unless options["cacert"]
 
-          { client_ca: Arguments.text("--cacert", @options["cacert"]), verify_client: :required }
+          { client_ca: Arguments.text("--cacert", options["cacert"]), verify_client: :required }
         end
 
         # The signal reaches this thread; the server ends on its own.
-        def run(server)
+        def await(server)
           thread = server.start
           thread.report_on_exception = false # it is raised here
           thread.join
         rescue Interrupt
-          @terminal.note("plait: ending; a second Ctrl-C does not wait for running calls")
+          terminal.note("plait: ending; a second Ctrl-C does not wait for running calls")
           server.stop
           thread.join
         end
