@@ -84,7 +84,6 @@ module Plait
       end
 
       # Does not wait for the block.
-      # @return [self]
       def start
         Uninterruptible.run { self.class.threads.enter(self) }
         self

@@ -38,13 +38,11 @@ module Plait
 
         module_function
 
-        # @param sql [String]
         # @param values [Array]
         # @param backslash [Boolean] whether a backslash in a string stands for the next character
         # @param zone [Symbol] :utc or :local, as the driver reads times
         # @yieldparam text [String]
         # @yieldreturn [String] a literal of the server, quoted and escaped
-        # @return [String]
         # @raise [UsageError] there are more or fewer values than question marks, a value has no type of SQL, or the statement has
         #   a quote or a comment without an end, through which a value could become a part of the statement
         def fill(sql, values, backslash: true, zone: :local, &quote)

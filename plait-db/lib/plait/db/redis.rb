@@ -78,7 +78,6 @@ module Plait
 
       # Sends all commands at the end of the block; Redis runs them together, without other commands between. It undoes no
       # command: when one fails, its error is raised, and the others are done nevertheless.
-      # @yieldparam transaction [Commands]
       # @return [Array] the answers
       # @raise [UsageError] the block gives a command to the database, which would run at once
       def transaction

@@ -168,7 +168,6 @@ module Plait
 
         # In the child of a fork the gem sqlite3 2 closes connections of the parent, with a warning. Another thread of it may
         # have the guard of this one; {#discard} needs no guard.
-        # @return [Boolean]
         def closed? = inherited? || super
 
         # The driver's method makes a statement of its own class.
@@ -244,7 +243,6 @@ module Plait
         # @return [Array<Module>]
         def errors = super + [::SQLite3::Exception]
 
-        # @raise [UsageError]
         def check_pool(address, options)
           return unless in_memory?(address) && (options[:size] > 1 || options[:max_lifetime] || options[:idle_timeout])
 

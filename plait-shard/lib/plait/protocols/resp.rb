@@ -60,7 +60,6 @@ module Plait
         # @return [Object]
         def self.decode(bytes) = new(bytes).value
 
-        # @param bytes [String]
         def initialize(bytes)
           @bytes = bytes
           @at = 0

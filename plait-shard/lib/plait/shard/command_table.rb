@@ -80,7 +80,6 @@ module Plait
 
       # @param plane [NativeShard::Plane] a running one
       # @param lasting [Boolean] whether there may be new masters later
-      # @param period [Numeric]
       # @yieldreturn [Array<Node>] the current masters
       def initialize(plane, access, lasting:, period: PERIOD, &masters)
         @plane = plane

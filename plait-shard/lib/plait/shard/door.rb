@@ -16,7 +16,6 @@ module Plait
       # A proxy that is its own node would ask itself without end.
       # @param nodes [Array<(String, String)>] for each: its packed address, and its name
       # @param descriptors [Array<Integer>] of listening sockets
-      # @raise [UsageError]
       def self.refuse_itself(nodes, descriptors)
         own = descriptors.map { |descriptor| Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address }
         _, label = nodes.find { |address, _| own.any? { |local| leads_to?(local, Addrinfo.new(address)) } }
@@ -38,7 +37,6 @@ module Plait
       end
       private_class_method :leads_to?, :machine_addresses
 
-      # @return [String]
       attr_reader :host
 
       # @param text [String] "HOST:PORT", or "tls://HOST:PORT"

@@ -66,9 +66,6 @@ module Plait
         [commands.map { |words| NodeConnection.encode(words) }.join, commands.size]
       end
 
-      # @param nodes [Array<Node>]
-      # @yieldparam connection [NodeConnection]
-      # @yieldparam name [String]
       # @return [Hash{String => Object}] the block's value for each node that answered
       def ask(nodes, settings)
         asking = nodes.map do |node|
@@ -89,7 +86,6 @@ module Plait
         ask(settings.topology.masters, settings) { |connection| read(connection) }
       end
 
-      # @return [Record]
       def read(connection)
         values = Array(connection.call("EVAL", READ, "1", RECORD, *FIELDS)).map(&:to_s)
         raise RemoteError, "it has answered with something else" unless values.size == FIELDS.size

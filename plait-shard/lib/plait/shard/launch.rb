@@ -191,7 +191,6 @@ module Plait
       FAILURES = [*Io::Channel::BREAKS, SocketError, ConnectionError, TimeoutError].freeze
       private_constant :FAILURES
 
-      # @param nodes [Array<Node>]
       # @return [Array<Boolean>] in their order
       def self.check(nodes, access) = nodes.map { |node| Thread.new { up?(node, access) } }.map(&:value)
 

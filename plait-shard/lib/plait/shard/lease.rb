@@ -40,7 +40,6 @@ module Plait
         Hash[*connection.call("EVAL", OTHERS, "1", Fence::PROXIES)].transform_values { |text| JSON.parse(text) }
       end
 
-      # @return [String]
       attr_reader :id
       # @return [String, nil] why nodes refuse the proxy's placement
       attr_reader :left_behind

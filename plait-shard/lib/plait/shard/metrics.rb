@@ -93,7 +93,6 @@ module Plait
       SECONDS = 5
       TYPES = { "/metrics" => Protocols::Prometheus::CONTENT_TYPE, "/status" => "application/json" }.freeze
 
-      # @return [Integer]
       attr_reader :port
 
       # @param socket [Socket] a listening one

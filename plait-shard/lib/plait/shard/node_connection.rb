@@ -18,7 +18,6 @@ module Plait
       PATIENCE = 30
 
       # Opens a connection for a block, and closes it afterwards.
-      # @yieldparam connection [NodeConnection]
       # @return [Object] the block's value
       def self.open(node, access, patience: PATIENCE)
         connection = new(node, access, patience: patience)
@@ -27,7 +26,6 @@ module Plait
         connection&.close
       end
 
-      # @param words [Array<String>]
       # @return [String] as it is sent
       def self.encode(words)
         words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
@@ -57,7 +55,6 @@ module Plait
         commands.map { |words| right(read, words) }
       end
 
-      # @param words [Array<String>]
       def send_only(*words) = write(NodeConnection.encode(words))
 
       # @param patience [Numeric] seconds
@@ -170,7 +167,6 @@ module Plait
       private_constant :FILES
 
       # @param options [Hash{Symbol => Object}] of OPTIONS
-      # @raise [UsageError]
       # @raise [UnsupportedError] nodes speak TLS, and the extension does not
       def initialize(**options)
         @options = OPTIONS.merge(options)

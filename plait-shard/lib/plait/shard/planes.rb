@@ -92,7 +92,6 @@ module Plait
 
       def running? = @plane.running?
 
-      # @return [Topology]
       def topology = (@launch || @settings).topology
 
       # @return [Array<Hash{Symbol => Object}>] (see Proxy#nodes)

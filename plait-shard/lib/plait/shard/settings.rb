@@ -57,10 +57,8 @@ module Plait
       private_constant :READS, :STRATEGIES, :CHUNKS, :SWITCHES, :SECRET_BYTES, :LARGEST, :LEAST, :PLACEMENT, :SYMBOLS, :TAGS
 
       class << self
-        # @param path [String]
         # @param also [Array<Symbol>] options in the file that are not of a {Proxy}
         # @return [Hash{Symbol => Object}] for {Proxy#initialize}
-        # @raise [UsageError]
         def read(path, also: [])
           options = YAML.safe_load_file(path)
           unless options.is_a?(Hash)
@@ -131,7 +129,6 @@ module Plait
       # @raise [ConnectionError, RemoteError, TimeoutError] no node of a cluster, or no Sentinel, answers
       def topology = @topology ||= source.read
 
-      # @return [Placement]
       def placement = topology.placement
 
       # @return [Array<(String, String)>] for each node: its packed address, and its name
@@ -151,7 +148,6 @@ module Plait
                        cluster: source.cluster?, node_tls: @encryption.of_nodes, listen_tls: @encryption.of_clients(encrypts))
       end
 
-      # @param other [Settings]
       # @param former [Topology] that it has now
       # @return [Boolean] whether each key is at the same address with both
       def same_places?(other, former)

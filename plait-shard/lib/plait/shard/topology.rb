@@ -63,7 +63,6 @@ module Plait
         # @return [Boolean] whether its nodes form a cluster
         def cluster? = false
 
-        # @return [Topology]
         def read(*) = @topology
 
         private

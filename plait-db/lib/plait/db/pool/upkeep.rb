@@ -13,7 +13,6 @@ module Plait
     # The options of a pool, checked.
     Options = Struct.new(:size, :timeout, :max_lifetime, :idle_timeout, :check, :check_after, :fit, :close, :abandon, :linger,
                          :errors, :name, keyword_init: true) do
-      # @raise [UsageError]
       def check!
         whole = size.is_a?(Integer) && size >= 1
         raise UsageError, "size: must be a whole number of at least 1, not #{size.inspect}" unless whole
@@ -35,7 +34,6 @@ module Plait
       # @return [UsageError]
       def closed = UsageError.new("#{name} is closed")
 
-      # @param waiting [Integer]
       # @return [PoolTimeout]
       def too_late(waiting)
         PoolTimeout.new("no connection of #{name} came free in time: all #{size} (size:) are in use, and #{waiting} others " \
@@ -79,7 +77,6 @@ module Plait
 
       def count(name) = exclusively { @counts[name] += 1 }
 
-      # @param seconds [Float]
       def waited(seconds)
         exclusively do
           @waits += 1

@@ -68,7 +68,6 @@ module Plait
           end
 
           # Serves until the master ends it.
-          # @yieldparam scope [Scope]
           # @yieldparam stop_signal [Io::StopSignal]
           # @yieldreturn [Shift]
           def run(mechanism)

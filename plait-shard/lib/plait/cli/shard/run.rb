@@ -216,12 +216,10 @@ module Plait
           @before = NAMES.to_h { |letter, name| [name, trap(name) { @writer.write_nonblock(letter, exception: false) }] }
         end
 
-        # @param seconds [Numeric]
         # @return [Symbol, nil] nil: none has come
         def wait(seconds) = @later.shift || read(seconds)
 
         # Keeps other signals for {#wait}, each once.
-        # @param seconds [Numeric]
         # @return [Symbol, nil] nil: SIGTERM has not come
         def wait_for_term(seconds)
           name = read(seconds)

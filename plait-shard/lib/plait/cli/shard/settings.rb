@@ -45,7 +45,6 @@ module Plait
         def file? = !@options["config"].nil?
 
         # @return [Hash{Symbol => Object}] as {#proxy}, from the file as it is now
-        # @raise [UsageError]
         def read_again
           before = @file
           @file = read_file

@@ -16,7 +16,6 @@ module Plait
         WITNESSES = 3
 
         # @param seeds [Array<String>] "HOST:PORT" of some of the nodes
-        # @raise [UsageError]
         def initialize(seeds, access)
           raise UsageError, "cluster: is a list of nodes, HOST:PORT, at least one" unless seeds.is_a?(Array) && seeds.any?
 
@@ -99,7 +98,6 @@ module Plait
           def covered = @slots.sum { |from, to,| to - from + 1 }
 
           # @param former [Topology, nil] the former owners, for slots without one now
-          # @return [Topology]
           # @raise [ConnectError] no slot has an owner
           def topology(former)
             masters = @slots.map { |_, _, master| node_of(master) }.uniq(&:to_s).sort_by(&:to_s)

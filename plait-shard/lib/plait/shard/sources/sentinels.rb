@@ -22,7 +22,6 @@ module Plait
         # @param rule [Hash] as for {Placement}
         # @param access [NodeAccess] to the masters
         # @param password [String, nil] of the Sentinels
-        # @raise [UsageError]
         def initialize(sentinels, masters, rule, access, password: nil)
           right = [sentinels, masters].all? { |list| list.is_a?(Array) && list.any? }
           raise UsageError, "sentinels: is a list of HOST:PORT, and masters: one of names, each with one at least" unless right
@@ -50,7 +49,6 @@ module Plait
         end
 
         # Connects to the first Sentinel that answers.
-        # @yieldparam sentinel [NodeConnection]
         # @raise [ConnectionError, RemoteError, TimeoutError] no Sentinel answers
         def with_sentinel(&block)
           refusal = nil

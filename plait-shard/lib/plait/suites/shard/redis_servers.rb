@@ -26,7 +26,6 @@ module Plait
              .find { |path| File.executable?(path) }
         end
 
-        # @param count [Integer]
         # @yieldparam addresses [Array<String>] "HOST:PORT"
         # @return [Object] what the block returns
         # @raise [UnsupportedError] without redis-server, or when it does not start
@@ -40,7 +39,6 @@ module Plait
         end
       end
 
-      # @param folder [String]
       # @raise [UnsupportedError] without redis-server
       def initialize(folder)
         @folder = folder
@@ -59,7 +57,6 @@ module Plait
       end
 
       # Waits for their end.
-      # @return [void]
       def stop = @keepers.each(&:close)
 
       private
@@ -91,7 +88,6 @@ module Plait
     module ProxyProgram
       # @param parent [Integer] process id
       # @param options [Hash] as for {Plait::Shard::Proxy#initialize}
-      # @return [void]
       def self.run(parent:, **options)
         Companion.serve(parent) do |announce|
           Plait::Shard::Proxy.open(listen: "127.0.0.1:0", **options) do |proxy|

@@ -21,7 +21,6 @@ module Plait
         # @return [Proc] => the addresses of the servers, once they are there
         attr_reader :addresses
 
-        # @param way [Way]
         # @param task [#exchanges]
         # @param addresses [Proc]
         def initialize(way, task, addresses)
@@ -30,7 +29,6 @@ module Plait
           @addresses = addresses
         end
 
-        # @param cell [Lab::Cell]
         # @param bound [Numeric] seconds
         # @return [Lab::Measurement]
         def call(cell, bound: Lab::Session::BOUND, **)
@@ -73,10 +71,8 @@ module Plait
 
       # A way of commands to the nodes: through a proxy with these options, or straight to a server.
       class Way
-        # @return [String]
         attr_reader :name
 
-        # @param name [String]
         # @param options [Hash, nil] of the proxy; nil: none
         # @param nodes [Range] the servers to use
         def initialize(name, options, nodes)
@@ -111,7 +107,6 @@ module Plait
 
       # Another process, seen from outside: its time and its memory. Linux only, as the shard is.
       class Observed
-        # @param pid [Integer]
         def initialize(pid)
           @pid = pid
           @clock = (~pid << 3) | 2 # as clock_getcpuclockid(3) makes it
@@ -129,7 +124,6 @@ module Plait
         def peak = read("VmHWM")
 
         # Where that is not allowed, the peak is that since its start.
-        # @return [void]
         def forget_peak
           File.write("/proc/#{@pid}/clear_refs", "5")
         rescue SystemCallError
@@ -147,9 +141,7 @@ module Plait
         # An answer that is not the expected one.
         class WrongAnswer < Error; end
 
-        # @param port [Integer]
         # @param seconds [Numeric] for all of it
-        # @yieldparam conversation [Conversation]
         # @return [Object] what the block returns
         def self.open(port, seconds = 60)
           conversation = new(port, Deadline.after(seconds))
@@ -165,7 +157,6 @@ module Plait
           @deadline = deadline
         end
 
-        # @param exchange [Exchange]
         # @return [Float] seconds from the first byte sent to the last one received
         # @raise [WrongAnswer]
         # @raise [TimeoutError, ConnectionClosed]
@@ -188,7 +179,6 @@ module Plait
           @stream.read_exactly(head + Integer(size) + 2, deadline: @deadline)[head..]
         end
 
-        # @return [void]
         def close = @stream.close
 
         private
@@ -208,24 +198,18 @@ module Plait
         OK = "+OK\r\n"
 
         class << self
-          # @param words [Array<String>]
           # @return [Exchange] whose answer is that it was done
           def done(*words) = exact(OK, *words)
 
-          # @param reply [String]
-          # @param words [Array<String>]
           # @return [Exchange] whose answer is this one
           def exact(reply, *words) = new(request: encode(words), size: reply.bytesize, right: ->(bytes) { bytes == reply })
 
-          # @param words [Array<String>]
-          # @return [String]
           def encode(words)
             words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.bytesize}\r\n".b << word.b << "\r\n".b }
           end
         end
 
         # @param bytes [String] the answer
-        # @return [Boolean]
         def right?(bytes) = right.call(bytes)
 
         # @return [Integer] bytes that it moves
@@ -250,7 +234,6 @@ module Plait
             @rounds = ([COMMANDS, BYTES / bytes].min * scale / (KEYS * 2)).ceil
           end
 
-          # @return [String]
           def name
             size, unit = UNITS.find { |least, _| @bytes >= least }
             "SET and GET of #{@bytes / size} #{unit}"
@@ -277,7 +260,6 @@ module Plait
           NAME = /key:\d{8}/
           private_constant :FILL, :PORTION, :NAME
 
-          # @param count [Integer]
           def initialize(count)
             @count = count
           end
