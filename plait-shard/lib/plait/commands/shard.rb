@@ -76,7 +76,7 @@ module Plait
         raise UsageError, "plait shard has no other word than status, not \"#{words.first}\"" unless words.first == "status"
 
         require_relative "../cli/shard/status"
-        Status.new(options, terminal).call
+        Status.new(terminal, words, options).call
       end
     end
   end

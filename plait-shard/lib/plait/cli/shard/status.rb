@@ -11,34 +11,27 @@ module Plait
   module CLI
     class Shard < Command
       # Asks a running proxy for its figures, at its --metrics.
-      class Status
+      class Status < Command
         SECONDS = 10
-
-        # @param options [Hash] by option name
-        def initialize(options, terminal)
-          @options = options
-          @terminal = terminal
-          @address = options["metrics"] or raise UsageError, "name the proxy: plait shard status --metrics HOST:PORT"
-        end
 
         # @return [Integer] an {ExitStatus}: a failure where a node does not answer
         # @raise [ConnectError] no proxy answers
         def call
-          text = ask
+          text = ask(options["metrics"] || raise(UsageError, "name the proxy: plait shard status --metrics HOST:PORT"))
           status = JSON.parse(text)
-          @options["json"] ? @terminal.data(text) : @terminal.say(*lines(status))
+          options["json"] ? terminal.data(text) : terminal.say(*lines(status))
           status["nodes"].all? { |node| node["up"] } ? ExitStatus::OK : ExitStatus::FAILED
         end
 
         private
 
-        def ask
-          address = Plait::Shard::Node.parse(@address)
-          Net::HTTP.start(address.host, address.port, nil, open_timeout: SECONDS, read_timeout: SECONDS) do |http|
+        def ask(address)
+          node = Plait::Shard::Node.parse(address)
+          Net::HTTP.start(node.host, node.port, nil, open_timeout: SECONDS, read_timeout: SECONDS) do |http|
             http.get("/status").body
           end
         rescue SystemCallError, SocketError, Timeout::Error, IOError => e
-          raise ConnectError.new("no proxy serves its figures at #{@address}: #{e.message}", endpoint: "http://#{@address}")
+          raise ConnectError.new("no proxy serves its figures at #{address}: #{e.message}", endpoint: "http://#{address}")
         end
 
         def lines(status)

@@ -18,9 +18,6 @@ module Plait
         REST = 1.0
         private_constant :REST
 
-        # @return [Proc] => the addresses of the servers, once they are there
-        attr_reader :addresses
-
         # @param task [#exchanges]
         # @param addresses [Proc]
         def initialize(way, task, addresses)
@@ -44,22 +41,16 @@ module Plait
         private
 
         def measure(cell, client, process)
-          exchanges = @task.exchanges
           client.call("ECHO", "warm") # the connection is there before memory is looked at
           before = process.memory
           process.forget_peak
           cpu = process.cpu
-          times = exchanges.map { |exchange| client.time(exchange) }
-          used = process.cpu - cpu
-          peak = process.peak
+          times = @task.exchanges.map { |exchange| client.time(exchange) }
+          figures = { cpu: process.cpu - cpu, peak: [process.peak - before, 0].max }
           sleep(REST)
-          measurement(cell, times, used, before: before, peak: peak, after: process.memory)
-        end
-
-        def measurement(cell, times, cpu, before:, peak:, after:)
-          Lab::Measurement.new(label: cell.label, engine: RUBY_ENGINE, items: times.size, wall: times.sum, cpu: cpu,
-                               latencies: times.sort, peak: [peak - before, 0].max, peak_source: :resident, errors: 0,
-                               own: { "before_bytes" => before, "after_bytes" => after - before }, results: results)
+          own = { "before_bytes" => before, "after_bytes" => process.memory - before }
+          Lab::Measurement.new(label: cell.label, engine: RUBY_ENGINE, items: times.size, wall: times.sum, latencies: times.sort,
+                               peak_source: :resident, errors: 0, own: own, results: results, **figures)
         end
 
         # Each answer was looked at when it came.
@@ -70,29 +61,23 @@ module Plait
       end
 
       # A way of commands to the nodes: through a proxy with these options, or straight to a server.
-      class Way
-        attr_reader :name
-
-        # @param options [Hash, nil] of the proxy; nil: none
-        # @param nodes [Range] the servers to use
-        def initialize(name, options, nodes)
-          @name = name
-          @options = options
-          @nodes = nodes
-        end
-
+      # @!attribute options
+      #   @return [Hash, nil] of the proxy; nil: none
+      # @!attribute nodes
+      #   @return [Range] the servers to use
+      Way = Struct.new(:name, :options, :nodes) do
         # @param addresses [Array<String>] of all servers
         # @yieldparam port [Integer] to connect to
         # @yieldparam pid [Integer] of the process that is measured
         def open(addresses, &block)
-          nodes = addresses[@nodes]
-          @options ? through_proxy(nodes, &block) : directly(nodes.first, &block)
+          servers = addresses[nodes]
+          options ? through_proxy(servers, &block) : directly(servers.first, &block)
         end
 
         private
 
-        def through_proxy(nodes)
-          call = { nodes: nodes, parent: Process.pid, **@options }.inspect
+        def through_proxy(servers)
+          call = { nodes: servers, parent: Process.pid, **options }.inspect
           proxy = Companion.launch(File.join(__dir__, "redis_servers.rb"), "Plait::Suites::ProxyProgram.run(**#{call})", gems: [])
           yield proxy.await_port("the proxy"), proxy.pid
         ensure
@@ -191,22 +176,15 @@ module Plait
       end
 
       # A command as it is sent, and what is known of its answer beforehand.
-      Exchange = Struct.new(:request, :size, :right, keyword_init: true)
+      Exchange = Struct.new(:request, :size, :right, keyword_init: true) do
+        # @return [Exchange] of a command whose answer is that it was done
+        def self.done(*words) = exact("+OK\r\n", *words)
 
-      # See above.
-      class Exchange
-        OK = "+OK\r\n"
+        # @param reply [String] the only right one
+        def self.exact(reply, *words) = new(request: encode(words), size: reply.bytesize, right: ->(bytes) { bytes == reply })
 
-        class << self
-          # @return [Exchange] whose answer is that it was done
-          def done(*words) = exact(OK, *words)
-
-          # @return [Exchange] whose answer is this one
-          def exact(reply, *words) = new(request: encode(words), size: reply.bytesize, right: ->(bytes) { bytes == reply })
-
-          def encode(words)
-            words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.bytesize}\r\n".b << word.b << "\r\n".b }
-          end
+        def self.encode(words)
+          words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.bytesize}\r\n".b << word.b << "\r\n".b }
         end
 
         # @param bytes [String] the answer
@@ -225,7 +203,6 @@ module Plait
           BYTES = 128 << 20
           COMMANDS = 8_000
           UNITS = { (1 << 20) => "MiB", (1 << 10) => "KiB", 1 => "B" }.freeze
-          private_constant :BYTES, :COMMANDS, :UNITS
 
           # @param bytes [Integer] of a value
           # @param scale [Numeric] share of the full number of commands
@@ -241,13 +218,11 @@ module Plait
 
           # @return [Array<Exchange>]
           def exchanges
-            @exchanges ||= Array.new(KEYS) { |i| pair("value:#{i}", ((i + 97).chr * @bytes).b) }.flatten * @rounds
-          end
-
-          private
-
-          def pair(key, value)
-            [Exchange.done("SET", key, value), Exchange.exact("$#{value.bytesize}\r\n".b << value << "\r\n", "GET", key)]
+            @exchanges ||= Array.new(KEYS) do |number|
+              key = "value:#{number}"
+              value = ((number + 97).chr * @bytes).b
+              [Exchange.done("SET", key, value), Exchange.exact("$#{value.bytesize}\r\n".b << value << "\r\n", "GET", key)]
+            end.flatten * @rounds
           end
         end
 
@@ -258,7 +233,6 @@ module Plait
           # A script that takes too long would be complained of.
           PORTION = 50_000
           NAME = /key:\d{8}/
-          private_constant :FILL, :PORTION, :NAME
 
           def initialize(count)
             @count = count
@@ -267,7 +241,8 @@ module Plait
           # @return [Array<Exchange>]
           def exchanges
             size = "*#{@count}\r\n".bytesize + (@count * "$12\r\nkey:00000000\r\n".bytesize)
-            [Exchange.new(request: Exchange.encode(%w[KEYS *]), size: size, right: method(:all?))]
+            all = ->(bytes) { bytes.scan(NAME).uniq.size == @count }
+            [Exchange.new(request: Exchange.encode(%w[KEYS *]), size: size, right: all)]
           end
 
           # @param nodes [Integer] between which they are to be divided
@@ -277,10 +252,6 @@ module Plait
               part.each_slice(PORTION).map { |some| Exchange.exact(":1\r\n", "EVAL", FILL, "0", some.first.to_s, some.last.to_s) }
             end
           end
-
-          private
-
-          def all?(bytes) = bytes.scan(NAME).uniq.size == @count
         end
 
         # One MSET of many long keys with long values.
