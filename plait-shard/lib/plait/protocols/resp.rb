@@ -15,6 +15,12 @@ module Plait
       # Limits of a reply: bytes of a string, and elements of all its aggregates together.
       LIMITS = { bulk: 512 << 20, elements: 1 << 30 }.freeze
 
+      # @param words [Array<String>] of a command
+      # @return [String] as it is sent
+      def self.encode(words)
+        words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
+      end
+
       # The rules that a reply can break. The engine's table is RESP_RULES in resp.h; a test compares them.
       module Rules
         # The error, and the limit that allows more.

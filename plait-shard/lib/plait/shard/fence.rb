@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/values/errors"
+require_relative "../protocols/resp"
 require_relative "node_connection"
 
 module Plait
@@ -63,7 +64,7 @@ module Plait
         credentials = settings.access.credentials
         commands = [*([["AUTH", *credentials]] if credentials.any?), ["CLIENT", "SETNAME", "#{PREFIX}#{token}:#{Process.pid}"],
                     ["EVAL", CHECK, "1", RECORD, token, recorded ? "1" : ""]]
-        [commands.map { |words| NodeConnection.encode(words) }.join, commands.size]
+        [commands.map { |words| Protocols::RESP.encode(words) }.join, commands.size]
       end
 
       # @return [Hash{String => Object}] the block's value for each node that answered

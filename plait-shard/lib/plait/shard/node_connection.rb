@@ -26,11 +26,6 @@ module Plait
         connection&.close
       end
 
-      # @return [String] as it is sent
-      def self.encode(words)
-        words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
-      end
-
       # @param patience [Numeric] seconds
       # @raise [ConnectionError, TimeoutError, RemoteError]
       def initialize(node, access, patience: PATIENCE)
@@ -51,11 +46,11 @@ module Plait
       # @param commands [Array<Array<String>>]
       # @return [Array] the replies
       def pipeline(commands)
-        write(commands.map { |words| NodeConnection.encode(words) }.join)
+        write(commands.map { |words| Protocols::RESP.encode(words) }.join)
         commands.map { |words| right(read, words) }
       end
 
-      def send_only(*words) = write(NodeConnection.encode(words))
+      def send_only(*words) = write(Protocols::RESP.encode(words))
 
       # @param patience [Numeric] seconds
       # @return [Object] the next reply or message, decoded

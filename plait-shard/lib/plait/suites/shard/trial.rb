@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../protocols/resp"
 require "plait/io/stream"
 require "plait/lab"
 require "plait/suites/common/companion"
@@ -158,7 +159,7 @@ module Plait
 
         # @return [String] the answer, of a command that is answered by one text
         def call(*words)
-          @stream.write(Exchange.encode(words), deadline: @deadline)
+          @stream.write(Protocols::RESP.encode(words), deadline: @deadline)
           @stream.fill(deadline: @deadline) until (size = @stream.buffer[/\A\$(\d+)\r\n/, 1])
           head = "$#{size}\r\n".bytesize
           @stream.read_exactly(head + Integer(size) + 2, deadline: @deadline)[head..]
@@ -181,10 +182,8 @@ module Plait
         def self.done(*words) = exact("+OK\r\n", *words)
 
         # @param reply [String] the only right one
-        def self.exact(reply, *words) = new(request: encode(words), size: reply.bytesize, right: ->(bytes) { bytes == reply })
-
-        def self.encode(words)
-          words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.bytesize}\r\n".b << word.b << "\r\n".b }
+        def self.exact(reply, *words)
+          new(request: Protocols::RESP.encode(words), size: reply.bytesize, right: ->(bytes) { bytes == reply })
         end
 
         # @param bytes [String] the answer
@@ -242,7 +241,7 @@ module Plait
           def exchanges
             size = "*#{@count}\r\n".bytesize + (@count * "$12\r\nkey:00000000\r\n".bytesize)
             all = ->(bytes) { bytes.scan(NAME).uniq.size == @count }
-            [Exchange.new(request: Exchange.encode(%w[KEYS *]), size: size, right: all)]
+            [Exchange.new(request: Protocols::RESP.encode(%w[KEYS *]), size: size, right: all)]
           end
 
           # @param nodes [Integer] between which they are to be divided
