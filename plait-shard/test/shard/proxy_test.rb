@@ -126,7 +126,7 @@ class ShardProxyTest < Minitest::Test
     assert_match(/listen: is HOST:PORT/, refused(listen: "x"))
     assert_match(/listen: is HOST:PORT/, refused(listen: "127.0.0.1:99999"))
     assert_match(/threads are from 1 to 256/, refused(threads: 0))
-    assert_match(/no option timeouts; there are placement, hash/, refused(timeouts: 1))
+    assert_match(/a proxy doesn't know :timeouts; it takes placement, hash/, refused(timeouts: 1))
     assert_match(/timeout: is seconds, at least 0/, refused(timeout: "1"))
     assert_match(/clients: is a number, at least 1, not -1/, refused(clients: -1))
     assert_match(/no placement :x/, refused(placement: :x))

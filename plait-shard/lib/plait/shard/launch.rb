@@ -103,10 +103,7 @@ module Plait
 
       def close
         @switches&.close
-        unless @thread == Thread.current
-          @thread.kill
-          @thread.join
-        end
+        @thread.kill.join unless @thread == Thread.current
         [@notice, @reader, @writer].each(&:close)
       end
 
@@ -163,8 +160,7 @@ module Plait
       end
 
       def close
-        @thread.kill
-        @thread.join
+        @thread.kill.join
       end
 
       private

@@ -167,20 +167,14 @@ module Plait
       # @param former [Hash{String => Record}] of earlier reshards
       def spread(settings, records, present, former)
         ending = present.each_value.find(&:settled?) or return
-        finish(settings, present.reject { |_, record| record.settled? }, ending)
-        renew_former(settings, former, ending) if whole?(settings, records) && agree?(settings, records)
+        place = ending.state == "moved" ? :will : :was
+        present.each { |name, record| rewrite(settings, name, record, ending, record[place]) unless record.settled? }
+        return unless whole?(settings, records) && agree?(settings, records)
+
+        former.each { |name, record| rewrite(settings, name, record, ending, Fence.token(settings, name)) }
       end
 
       def whole?(settings, records) = records.size == settings.topology.masters.size
-
-      def finish(settings, records, ending)
-        place = ending.state == "moved" ? :will : :was
-        records.each { |name, record| rewrite(settings, name, record, ending, record[place]) }
-      end
-
-      def renew_former(settings, records, ending)
-        records.each { |name, record| rewrite(settings, name, record, ending, Fence.token(settings, name)) }
-      end
 
       def begin_with(settings, records)
         text = "keys were placed first by the proxy on #{@by}, #{Time.now.utc.strftime("%FT%TZ")}; a proxy that has the same " \

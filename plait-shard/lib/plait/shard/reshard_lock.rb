@@ -148,9 +148,7 @@ module Plait
 
       def give_back(records)
         taken = names.reject { |name| @stamps[name] == records[name].stamp }
-        try_each(taken) do |name|
-          open_plainly(name) { |connection| put(connection, name, records[name]) }
-        end
+        try_each(taken) { |name| open_plainly(name) { |connection| put(connection, name, records[name]) } }
       end
 
       def record(name, state)

@@ -245,8 +245,7 @@ module Plait
       end
 
       def close
-        @thread.kill
-        @thread.join
+        @thread.kill.join
         @commands.call("CONFIG", "SET", SETTING, @before)
       rescue Error
         nil # the node is gone, and its setting with it

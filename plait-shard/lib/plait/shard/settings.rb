@@ -103,7 +103,7 @@ module Plait
       def initialize(placement: nil, **options)
         rule = { rule: placement, **options.slice(*PLACEMENT) }.compact
         @options = DEFAULTS.merge(ACCESS, SWITCHES, BACK_ENDS, Encryption::OPTIONS, options.except(*PLACEMENT)).freeze
-        check_names
+        UsageError.check_names(@options, NAMES, "a proxy")
         check_back_ends(rule)
         check_buffers(**@options.slice(:strategy, :chunk))
         check_numbers
@@ -155,11 +155,6 @@ module Plait
       end
 
       private
-
-      def check_names
-        odd = @options.keys - NAMES
-        raise UsageError, "no option #{odd.first}; there are #{NAMES.join(", ")}" if odd.any?
-      end
 
       def check_back_ends(rule)
         given = @options.slice(:nodes, :cluster, :sentinels).compact.keys
