@@ -23,13 +23,11 @@ module Plait
       # An error with the name that travels, as ".CallError.NoMethodError"; a leading dot marks MessagePack-RPC's own.
       class RPCError < Error
         CODE = ""
-        KINDS = {} # rubocop:disable Style/MutableConstant -- filled below
         attr_reader :code, :data
 
         def initialize(code, *data)
-          @code = code.to_s
-          @data = data
-          super(@data.shift || @code)
+          @code, @data = code.to_s, data
+          super(data.shift || @code)
         end
 
         # Whether it has this name, one below it, or this class.
@@ -54,14 +52,15 @@ module Plait
       class RemoteError < RPCError; end
       RuntimeError = Class.new(RemoteError) { def initialize(message) = super("RuntimeError", message) }
 
-      { TimeoutError: nil, TransportError: nil, CallError: nil, ServerError: nil, NetworkUnreachableError: :TransportError,
+      RPCError::KINDS = {
+        TimeoutError: nil, TransportError: nil, CallError: nil, ServerError: nil, NetworkUnreachableError: :TransportError,
         ConnectionRefusedError: :TransportError, ConnectionTimeoutError: :TransportError, MalformedMessageError: :TransportError,
-        StreamClosedError: :TransportError, NoMethodError: :CallError, ArgumentError: :CallError,
-        ServerBusyError: :ServerError }.each do |name, parent|
+        StreamClosedError: :TransportError, NoMethodError: :CallError, ArgumentError: :CallError, ServerBusyError: :ServerError
+      }.to_h do |name, parent|
         parent = parent ? const_get(parent) : RPCError
         kind = const_set(name, Class.new(parent))
-        RPCError::KINDS[kind.const_set(:CODE, "#{parent::CODE}.#{name}")] = kind
-      end
+        [kind.const_set(:CODE, "#{parent::CODE}.#{name}"), kind]
+      end.freeze
 
       class Future
         OLD_WORDS = [[ConnectError, ConnectionTimeoutError, "connection timed out"], [TLSError, ConnectionTimeoutError],

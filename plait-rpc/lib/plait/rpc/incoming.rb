@@ -8,9 +8,8 @@ module Plait
   module RPC
     # Why a request has no result, if no exception of its method is the reason.
     class Refusal
-      # A name for peers that name their errors, and msgpack-rpc's.
-      Kind = Struct.new(:name, :code)
-
+      # For each kind a name for peers that name their errors, and msgpack-rpc's:
+      #
       # - no_method: there is none of that name, or it may not be called
       # - arguments: too few or too many, or they can't be unpacked
       # - limit: the request is over a limit of bytes, levels or elements
@@ -20,16 +19,11 @@ module Plait
       # - abandoned: the method was killed, or has called `exit`
       # - result: the method's result can't be packed
       KINDS = {
-        no_method: Kind.new("NoMethodError", ".CallError.NoMethodError"),
-        arguments: Kind.new("ArgumentError", ".CallError.ArgumentError"),
-        limit: Kind.new("LimitError", ".CallError"),
-        denied: Kind.new("PermissionError", ".CallError"),
-        busy: Kind.new("ServerBusyError", ".ServerError.ServerBusyError"),
-        stopping: Kind.new("ServerStoppingError", ".ServerError"),
-        abandoned: Kind.new("AbandonedError", ".ServerError"),
-        result: Kind.new("ResultError", ".ServerError")
-      }.each_value(&:freeze).freeze
-      private_constant :Kind
+        no_method: %w[NoMethodError .CallError.NoMethodError], arguments: %w[ArgumentError .CallError.ArgumentError],
+        limit: %w[LimitError .CallError], denied: %w[PermissionError .CallError],
+        busy: %w[ServerBusyError .ServerError.ServerBusyError], stopping: %w[ServerStoppingError .ServerError],
+        abandoned: %w[AbandonedError .ServerError], result: %w[ResultError .ServerError]
+      }.freeze
 
       # @return [Symbol] of KINDS
       attr_reader :kind
@@ -44,10 +38,10 @@ module Plait
       end
 
       # @return [String] as "NoMethodError"
-      def name = KINDS.fetch(@kind).name
+      def name = KINDS.fetch(@kind).first
 
       # @return [String] as ".CallError.NoMethodError"
-      def code = KINDS.fetch(@kind).code
+      def code = KINDS.fetch(@kind).last
 
       # @return [Boolean] whether the caller has made a mistake
       def caller? = %i[no_method arguments limit denied].include?(@kind)
