@@ -12,6 +12,7 @@ module Plait
   module RPC
     # One socket and its users, in Ruby: calls and their answers, the reader for all, and the bytes still to be sent. The twin of
     # NativeLine (rb_rpc_line.h) for TLS and for JRuby. All times are monotonic seconds; nil: no limit. All values are packed.
+    # {Connection} documents the methods that it only forwards.
     #
     # It asks its connection for errors (`complaint`) and for room (`room?`, `place?`), and reports requests (`arrived`), bytes
     # that the peer does not take (`unsent_left`, `find_drainer`), and its end (`ended`).
@@ -48,7 +49,6 @@ module Plait
 
       def io = @wire.io
 
-      # @return [Boolean] whether calls can be made
       def usable? = @over.nil? && !foreign?
 
       # @return [Boolean] whether it belongs to the parent of a fork
@@ -141,8 +141,6 @@ module Plait
         add_answer(flush) { @writer.error(id, error, *data) } unless foreign?
       end
 
-      # Sends what the peer takes, without waiting.
-      # @return [Boolean] whether that is all
       def flush = foreign? || exclusively { flush_now }
 
       # Waits until all bytes that were added before this call are sent.
@@ -155,25 +153,12 @@ module Plait
 
       # @!group State
 
-      # @return [Integer] bytes that wait for the peer to read
       def unsent = @wire.unsent + @writer.bytesize
-
-      # @return [Boolean] whether another thread is about to send them
       def sending? = false
-
-      # @return [Integer] bytes given to the kernel since the connection began
       def sent = @wire.sent
-
-      # @return [Integer] bytes taken from the kernel since the connection began
       def received = @wire.received
-
-      # @return [Boolean] whether too many bytes are unsent to add more
       def congested? = @unsent ? unsent > @room : false
-
-      # @return [Integer] calls without an answer
       def pending = @calls&.size || 0
-
-      # @return [Boolean] whether nothing is under way, in either direction
       def idle? = pending.zero? && !@unsent && @parser.idle?
 
       # Ends it: calls without an answer fail at once. In a fork only the descriptor is closed.
@@ -184,9 +169,6 @@ module Plait
         @wire.close
       end
 
-      # Receives 64 KiB at most (1 MiB of a large string) and hands requests on, without waiting. One call at a time.
-      # @return [Symbol] :idle; :partial, half a message is here; :full, there is no room, and the next call hands on what is
-      #   here; :closed
       def read_available
         return :closed if @over || foreign?
 
