@@ -28,10 +28,17 @@ class DBMatrixTest < Minitest::Test
 
   def test_the_guide_has_it
     guide = File.read(File.join(Support::ROOT, "guides/databases.md"))
-    assert_includes(guide, Matrix.to_markdown)
+    assert_includes(guide, to_markdown)
   end
 
   private
+
+  def to_markdown
+    head = "| driver | call | in a fiber it | ÷ threads | others wait, ms |\n|---|---|---|---|---|\n"
+    head + Matrix::ROWS.map do |row|
+      format("| %s | %s | %s | %.2f | %.1f |\n", row.driver, row.call, Matrix::WAYS.fetch(row.way), row.ratio, row.stall)
+    end.join
+  end
 
   def need(row)
     require row.gem.tr("-", "_")

@@ -64,14 +64,6 @@ module Plait
             ["mongo", "mongo", "large result", :ruby, 0.96, 23.8],
             ["mongo", "mongo", "connect", :ruby, 1.03, 5.0]
           ].map { |values| Row.new(*values).freeze }.freeze
-
-          # @return [String] a table in Markdown
-          def self.to_markdown
-            head = "| driver | call | in a fiber it | ÷ threads | others wait, ms |\n|---|---|---|---|---|\n"
-            head + ROWS.map do |row|
-              format("| %s | %s | %s | %.2f | %.1f |\n", row.driver, row.call, WAYS.fetch(row.way), row.ratio, row.stall)
-            end.join
-          end
         end
 
         def checks = Matrix::ROWS.group_by(&:driver).flat_map { |driver, rows| examine(driver, rows) }
