@@ -65,23 +65,21 @@ module Plait
     # Counts events of a pool. It has a lock of its own: some events happen without the pool's lock. A kill is held back during
     # the wait for the lock: Ruby 3.1 to 3.3 at least would lose the wake-up, and other threads would sleep on.
     class Statistics
-      COUNTED = %i[connected stale retired timeouts].freeze
+      COUNTED = { connected: 0, stale: 0, retired: 0, timeouts: 0, waits: 0, waited: 0.0, longest_wait: 0.0 }.freeze
       private_constant :COUNTED
 
       def initialize
         @lock = Mutex.new
-        @counts = COUNTED.to_h { |name| [name, 0] }
-        @waits = 0
-        @waited = @longest = 0.0
+        @counts = COUNTED.dup
       end
 
       def count(name) = exclusively { @counts[name] += 1 }
 
       def waited(seconds)
         exclusively do
-          @waits += 1
-          @waited += seconds
-          @longest = seconds if seconds > @longest
+          @counts[:waits] += 1
+          @counts[:waited] += seconds
+          @counts[:longest_wait] = [@counts[:longest_wait], seconds].max
         end
       end
 
@@ -89,8 +87,7 @@ module Plait
       def report(state, size)
         idle = state.idle.size
         closing = state.closing
-        { size: size, idle: idle, busy: state.places - idle - closing, closing: closing, waiting: state.waiting.size, **@counts,
-          waits: @waits, waited: @waited, longest_wait: @longest }
+        { size: size, idle: idle, busy: state.places - idle - closing, closing: closing, waiting: state.waiting.size, **@counts }
       end
 
       private
