@@ -66,17 +66,16 @@ module Plait
           ].map { |values| Row.new(*values).freeze }.freeze
         end
 
-        def checks = Matrix::ROWS.group_by(&:driver).flat_map { |driver, rows| examine(driver, rows) }
+        def checks
+          Matrix::ROWS.group_by(&:driver).flat_map do |driver, rows|
+            [presence(driver, rows.first.gem), *rows.map { |row| outcome(driver, row) }]
+          end
+        end
 
         private
 
-        def examine(driver, rows)
-          gem = rows.first.gem
+        def presence(driver, gem)
           version = OptionalGems.version(gem)
-          [presence(driver, gem, version), *rows.map { |row| outcome(driver, row) }]
-        end
-
-        def presence(driver, gem, version)
           return Check.new(group: driver, name: "gem", status: :ok, value: version, text: "#{gem} #{version}") if version
 
           Check.new(group: driver, name: "gem", status: :missing, text: "#{gem} is not installed", hint: "gem install #{gem}")
