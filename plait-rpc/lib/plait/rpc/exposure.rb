@@ -120,8 +120,7 @@ module Plait
       NAME = ::Module.instance_method(:name)
       NAMES = ::Module.instance_method(:public_instance_methods)
       FIND = ::Module.instance_method(:public_instance_method)
-      private_constant :CORE, :GEM_HOME, :RUBYS, :CLASS, :SINGLETON, :METHOD,
-                       :NAME, :NAMES, :FIND
+      private_constant :CORE, :GEM_HOME, :RUBYS, :CLASS, :SINGLETON, :METHOD, :NAME, :NAMES, :FIND
 
       class << self
         # @param methods [Array<String, Symbol>, Hash{String, Symbol => String, Symbol}, nil] the names that can be called;
@@ -154,12 +153,7 @@ module Plait
 
         def parameters_of(block) = block.respond_to?(:parameters) ? block.parameters : block.method(:call).parameters
 
-        def names(handler, methods)
-          return own(handler).to_h { |name| [name.name, name] } unless methods
-          return methods.to_h { |outer, inner| [outer.to_s, inner.to_sym] } if methods.is_a?(Hash)
-
-          methods.to_h { |name| [name.to_s, name.to_sym] }
-        end
+        def names(handler, methods) = (methods || own(handler)).to_h { |outer, inner = outer| [outer.to_s, inner.to_sym] }
 
         # A library may have written it into the handler's class. One in C has no file.
         def own?(method, owners, home, alone)

@@ -198,7 +198,7 @@ module Plait
             next @levels.pop if @levels.last.zero?
             return false if @at >= @buffer.bytesize || !pass(@buffer.getbyte(@at))
 
-            check_size
+            raise Broken.new(:message_limit, @most) if place > @most
           end
           @at <= @buffer.bytesize
         ensure
@@ -240,10 +240,6 @@ module Plait
         def check_container(count)
           raise Broken.new(:nesting_limit, place) if @levels.size > @limits.nesting
           raise Broken.new(:elements_limit, place) if (@elements += count) > @limits.elements
-        end
-
-        def check_size
-          raise Broken.new(:message_limit, @most) if place > @most
         end
 
         def place = @at + @removed

@@ -58,9 +58,8 @@ module Plait
         # @param on [Symbol] what the server runs its methods on
         # @param blocks [Integer] see {Blocks}
         def initialize(on: :threads, blocks: 1)
-          call = "on: :#{on}, blocks: #{blocks}, parent: #{Process.pid}"
-          @companion = Companion.launch(__FILE__,
-                                        "Plait::Suites::Rpc::Peer.serve(#{call})", gems: %w[msgpack io-event])
+          call = "Plait::Suites::Rpc::Peer.serve(on: :#{on}, blocks: #{blocks}, parent: #{Process.pid})"
+          @companion = Companion.launch(__FILE__, call, gems: %w[msgpack io-event])
         end
 
         # Waits until it listens.
@@ -85,12 +84,11 @@ module Plait
 
         # Has them run meanwhile.
         def around
-          peers = @mechanisms.to_h { |on| [on, Peer.new(on: on, blocks: @blocks)] }
-          peers.each_value(&:await)
-          @peers = peers
+          @peers = @mechanisms.to_h { |on| [on, Peer.new(on: on, blocks: @blocks)] }
+          @peers.each_value(&:await)
           yield
         ensure
-          peers&.each_value(&:stop)
+          @peers&.each_value(&:stop)
         end
 
         # @return [Io::Endpoint] of the one now running
