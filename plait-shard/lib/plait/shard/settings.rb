@@ -212,11 +212,8 @@ module Plait
       end
 
       def check_switches
-        SWITCHES.each_key do |name|
-          next if [true, false].include?(@options[name])
-
-          raise UsageError, "#{name}: is true or false, not #{@options[name].inspect}"
-        end
+        odd = SWITCHES.keys.find { |name| ![true, false].include?(@options[name]) }
+        raise UsageError, "#{odd}: is true or false, not #{@options[odd].inspect}" if odd
       end
     end
     private_constant :Settings
