@@ -145,10 +145,8 @@ module Plait
       end
       private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING, :OPTIONS, :Client, :Batches
 
-      # @return [Array<Module>]
       def self.errors = super + [::Mysql2::Error]
 
-      # @return [Array<Symbol>]
       def self.known_options = OPTIONS + ::Mysql2::Client.default_query_options.keys
 
       private

@@ -123,7 +123,6 @@ module Plait
       end
       private_constant :CANCEL_TIMEOUT, :Connection, :Types
 
-      # @return [Array<Module>]
       def self.errors = super + [::PG::Error]
 
       private

@@ -73,7 +73,6 @@ module Plait
       end
       private_constant :SCANS, :Client
 
-      # @return [Array<Module>]
       def self.errors = super + [::RedisClient::Error, OpenSSL::SSL::SSLError]
 
       # Sends all commands at the end of the block; Redis runs them together, without other commands between. It undoes no

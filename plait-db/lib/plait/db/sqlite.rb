@@ -237,10 +237,8 @@ module Plait
 
       class << self
         # Each connection to a database in memory is a database of its own.
-        # @return [Hash{Symbol => Object}]
         def pool_options(address) = in_memory?(address) ? { size: 1 } : {}
 
-        # @return [Array<Module>]
         def errors = super + [::SQLite3::Exception]
 
         def check_pool(address, options)

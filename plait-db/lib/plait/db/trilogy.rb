@@ -20,10 +20,8 @@ module Plait
                    socket ssl ssl_ca ssl_capath ssl_cert ssl_cipher ssl_crl ssl_crlpath ssl_key ssl_mode tls_ciphersuites
                    tls_max_version tls_min_version username write_timeout].freeze
 
-      # @return [Array<Module>]
       def self.errors = super + [::Trilogy::Error]
 
-      # @return [Array<Symbol>]
       def self.known_options = OPTIONS
 
       # The whole result arrives before the first row: an exit of the block leaves the connection intact.

@@ -88,7 +88,6 @@ module Plait
         COLUMNS = ["", "calls", "calls/s", "median", "90 %", "99 %", "longest"].freeze
         PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
 
-        # @return [Integer] an {ExitStatus}
         def call
           @threads = options["threads"] ? Arguments.count("--threads", options["threads"]) : THREADS
           @seconds = options["seconds"] ? Arguments.positive("--seconds", options["seconds"]) : SECONDS

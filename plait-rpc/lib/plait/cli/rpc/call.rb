@@ -80,7 +80,6 @@ module Plait
       class Call < Command
         include Connecting
 
-        # @return [Integer] an {ExitStatus}
         def call
           url, method, *arguments = words
           raise UsageError, "plait rpc call needs a URL and a method, as in #{Rpc::EXAMPLES.keys.first}" unless method

@@ -17,7 +17,6 @@ module Plait
         LISTEN = "tcp://127.0.0.1:18800"
 
         # Serves until it is interrupted.
-        # @return [Integer] an {ExitStatus}
         def call
           raise UsageError, "plait rpc serve takes one FILE.rb" unless words.size == 1
 

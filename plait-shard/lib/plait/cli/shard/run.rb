@@ -23,7 +23,6 @@ module Plait
           @terminal = terminal
         end
 
-        # @return [Integer] an {ExitStatus}
         def call
           @options = @settings.proxy
           return serve(**@options) unless @settings.demo

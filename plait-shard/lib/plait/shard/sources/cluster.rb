@@ -23,10 +23,8 @@ module Plait
           @access = access
         end
 
-        # (see Fixed#watched?)
         def watched? = true
 
-        # (see Fixed#cluster?)
         def cluster? = true
 
         # @param former [Topology, nil] the last one

@@ -33,13 +33,10 @@ module Plait
           @own_access = access.with(password: password)
         end
 
-        # (see Fixed#watched?)
         def watched? = true
 
-        # (see Fixed#cluster?)
         def cluster? = false
 
-        # (see Cluster#read)
         def read(former = nil, **)
           groups = with_sentinel { |sentinel| @masters.map { |name| [name, master(sentinel, name), replicas(sentinel, name)] } }
           masters = groups.map { |name, (host, port), _| still(Node.new(host, Integer(port, 10), name: name), former) }
