@@ -68,13 +68,8 @@ module Plait
         def tls
           require "plait/io/tls"
           certificate, key = %w[cert key].map { |name| Arguments.text("--#{name}", options[name]) }
-          @tls ||= Io::TLS::Server.new(certificate: certificate, key: key, **trust)
-        end
-
-        def trust
-          return {} unless options["cacert"]
-
-          { client_ca: Arguments.text("--cacert", options["cacert"]), verify_client: :required }
+          trust = { client_ca: Arguments.text("--cacert", options["cacert"]), verify_client: :required } if options["cacert"]
+          @tls ||= Io::TLS::Server.new(certificate: certificate, key: key, **trust.to_h)
         end
 
         # The signal reaches this thread; the server ends on its own.
