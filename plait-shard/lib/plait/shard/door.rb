@@ -66,7 +66,8 @@ module Plait
       def open(count = 1)
         return take(count) if @inherited.any?
 
-        check_port if count > 1 && @port.positive?
+        # With SO_REUSEPORT another proxy could share the port: a plain bind first checks that it is free.
+        listener(@port, shared: false).close if count > 1 && @port.positive?
         sockets = []
         count.times { sockets << listener(sockets.empty? ? @port : sockets.first.local_address.ip_port, shared: count > 1) }
         sockets
@@ -83,9 +84,6 @@ module Plait
         @inherited = []
         sockets + Array.new([count - sockets.size, 0].max) { |i| sockets[i % sockets.size].dup }
       end
-
-      # With SO_REUSEPORT another proxy could share the port: a plain bind first checks that it is free.
-      def check_port = listener(@port, shared: false).close
 
       def listener(port, shared:)
         address = Addrinfo.tcp(@host, port)

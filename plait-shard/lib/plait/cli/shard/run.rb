@@ -25,9 +25,7 @@ module Plait
 
         def call
           @options = @settings.proxy
-          return serve(**@options) unless @settings.demo
-
-          demonstrate(@settings.demo)
+          @settings.demo ? demonstrate(@settings.demo) : serve(**@options)
         end
 
         private
@@ -179,8 +177,7 @@ module Plait
         # A second signal ends it at once.
         def end_well(proxy)
           @terminal.note("ending: clients get #{@settings.drain} s for pending answers")
-          cut = !proxy.drain(within: @settings.drain)
-          @terminal.note("some clients were cut") if cut
+          proxy.drain(within: @settings.drain) || @terminal.note("some clients were cut")
           say_goodbye(proxy.figures)
         end
 
