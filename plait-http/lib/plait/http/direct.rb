@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "codings"

@@ -3,7 +3,6 @@
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/secrets"
-require_relative "headers"
 require_relative "response"
 
 module Plait

@@ -7,7 +7,6 @@ require "plait/values/uninterruptible"
 require_relative "http2/connection"
 require_relative "http2/call"
 require_relative "timeouts"
-require_relative "url"
 
 module Plait
   module HTTP

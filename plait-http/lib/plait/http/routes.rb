@@ -2,7 +2,6 @@
 
 require "plait/protocols/http1/serializer"
 require_relative "auth"
-require_relative "request"
 require_relative "codings"
 require_relative "headers"
 require_relative "proxy"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../values/quantity"
-require_relative "judgement"
 require_relative "scalability"
 require_relative "statistics"
 require_relative "text"

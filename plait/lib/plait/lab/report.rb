@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
 require "etc"
-require "json"
 require "time"
-require_relative "../values/errors"
 require_relative "../version"
 require_relative "agreement"
 require_relative "answer"
-require_relative "html_report"
 require_relative "judgement"
 require_relative "report_set"
 require_relative "row"

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
 require "net/http"
 require "socket"
 require_relative "common/suite"

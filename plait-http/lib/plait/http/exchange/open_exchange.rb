@@ -3,7 +3,6 @@
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 require_relative "../exchange"
-require_relative "../response"
 require_relative "streamed_body"
 
 module Plait

@@ -2,7 +2,6 @@
 
 require_relative "../exchange"
 require_relative "../native_wire"
-require_relative "../request"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"

@@ -3,7 +3,6 @@
 require "net/http"
 require "plait/io/checked_options"
 require "plait/io/pool"
-require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"

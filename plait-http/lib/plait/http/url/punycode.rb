@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-
 module Plait
   module HTTP
     class URL
