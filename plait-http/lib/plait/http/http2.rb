@@ -16,7 +16,7 @@ module Plait
     #   tls = Io::TLS::Client.new(alpn: Protocols::HTTP2::ALPN)
     #   socket = Io::Connector.new(tls: tls).connect(endpoint)
     #   connection = HTTP2::Connection.new(socket, endpoint: endpoint) if Protocols::HTTP2.spoken?(socket)
-    #   connection.request("GET", "https://example.org/").body
+    #   HTTP2::Wire.new(connection, origin).call("GET / HTTP/1.1\r\n\r\n", nil, 0, timeouts, nil).body
     module HTTP2
       # One exchange at a time on a {Connection}, with the interface of an HTTP/1.1 connection; a connection has many. To close it
       # resets its stream, and leaves the others alone.

@@ -86,12 +86,6 @@ module Plait
           end
         end
 
-        # @yield under the lock, when it is not over; then the session's output is sent
-        # @return [Object] the block's value
-        def change
-          locked { yield.tap { push } unless @over }
-        end
-
         # Ends all calls on it.
         def close(reason) = locked { end_all(reason) }
 

@@ -4,9 +4,7 @@ require_relative "call"
 require "plait/io/channel"
 require "plait/native"
 require_relative "callers"
-require_relative "../headers"
-require_relative "../upload"
-require_relative "../url"
+require_relative "../timeouts"
 require "plait/protocols/http1/rules"
 require "plait/protocols/http2/client"
 require "plait/values/errors"
@@ -17,6 +15,8 @@ module Plait
       # One connection for many requests at once, from any threads and fibers, without pools, redirects and retries. A request
       # that is broken off (a timeout, a kill, a cancellation) resets its own stream, and the others go on.
       class Connection
+        include WireComplaints
+
         # Bytes of a body handed on at once.
         PIECE = 64 * 1024
 
@@ -42,29 +42,15 @@ module Plait
         # @return [Io::TLS::Socket, BasicSocket]
         def io = @channel.io
 
-        # @param method [String, Symbol]
-        # @param url [String, URL]
-        # @param headers [Headers, Hash, nil] without Host and Content-Length
-        # @param body [Upload, String, IO, #each, nil] see {Upload.wrap}
+        # @param fields [Array<Array(String, String)>] see {RequestFields}
+        # @param body [#each, String, nil] not framed
         # @param deadline [Float, nil] monotonic seconds
+        # @yieldparam call [Call] before anything is done
         # @return [Response] whole
         # @raise [ReadTimeout, WriteTimeout, PoolTimeout] PoolTimeout: the peer allows no more streams at once
         # @raise [ConnectionClosed] when the stream was reset or the connection ended; retry_safe? tells whether the peer has
         #   said that it did nothing
         # @raise [RemoteProtocolError, LimitExceeded, TruncatedError]
-        def request(method, url, headers: nil, body: nil, timeouts: nil, deadline: nil)
-          url = URL.parse(url)
-          upload = body && Upload.wrap(body, chunked: false)
-          fields = Headers.new(headers)
-          fields.set("Content-Length", upload.size.to_s) if upload&.size
-          fields = RequestFields.of(method.to_s.upcase, url.scheme.to_s, url.origin.host_header, url.target, fields)
-          call(fields, upload, timeouts, deadline).tap { |response| response.url = url.to_s }
-        end
-
-        # @param fields [Array<Array(String, String)>] see {RequestFields}
-        # @param body [#each, String, nil] not framed
-        # @yieldparam call [Call] before anything is done
-        # @return [Response] whole
         def call(fields, body, timeouts, deadline)
           exchange(fields, timeouts, deadline) do |call|
             yield call if block_given?
@@ -212,15 +198,10 @@ module Plait
         def complaint(call, reason)
           case reason
           when RemoteProtocolError then call.blame(reason)
-          when EOFError then call.closed("#{@endpoint || "the peer"} closed the connection before the answer was complete")
-          when Exception then call.closed("the connection to #{@endpoint || "the peer"} failed: #{reason.message}")
-          else call.closed("the connection to #{@endpoint || "the peer"} #{reason}")
+          when EOFError then call.closed("#{peer} closed the connection before the answer was complete")
+          when Exception then call.closed("the connection to #{peer} failed: #{reason.message}")
+          else call.closed("the connection to #{peer} #{reason}")
           end
-        end
-
-        def forked
-          UsageError.new("the connection to #{@endpoint || "the peer"} belongs to the parent process: open another one " \
-                         "after a fork")
         end
       end
     end
