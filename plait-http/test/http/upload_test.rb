@@ -41,11 +41,10 @@ class HTTPUploadTest < Minitest::Test
   end
 
   def test_a_string_is_sent_as_it_is
-    length, body = Upload.wrap("größe")
-    assert_equal(7, length)
-    assert_equal("größe", body)
+    upload = Upload.wrap("größe")
+    assert_equal([7, "größe"], [upload.size, upload.body])
     assert_predicate(Upload.wrap(""), :replayable?)
-    assert_equal([0, ""], Upload.wrap("").to_ary)
+    assert_equal(0, Upload.wrap("").size)
   end
 
   def test_an_upload_is_one_already
@@ -54,9 +53,9 @@ class HTTPUploadTest < Minitest::Test
   end
 
   def test_chunked_can_be_asked_for
-    length, body = Upload.wrap("größe", chunked: true)
-    assert_nil(length)
-    assert_equal("7\r\ngröße\r\n0\r\n\r\n".b, bytes(body))
+    upload = Upload.wrap("größe", chunked: true)
+    assert_nil(upload.size)
+    assert_equal("7\r\ngröße\r\n0\r\n\r\n".b, bytes(upload))
     assert_equal("0\r\n\r\n", bytes(Upload.wrap("", chunked: true)))
   end
 

@@ -80,9 +80,7 @@ module Plait
         raise RedirectError.new("#{at(request, response)} redirects to an invalid URL: #{e.message}", response: response)
       end
 
-      def encoded(location)
-        HOST_IS_RAW.match?(location.b) ? location : URL.repair(location)
-      end
+      def encoded(location) = HOST_IS_RAW.match?(location.b) ? location : URL.repair(location)
 
       def refuse_downgrade(request, url, response)
         return if @downgrade || !request.origin.tls? || url.origin.tls?

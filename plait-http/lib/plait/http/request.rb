@@ -20,10 +20,10 @@ module Plait
       IDEMPOTENT = %w[GET HEAD PUT DELETE OPTIONS TRACE].freeze
       # Methods whose requests have no body, or none that means anything (RFC 9110 §9.3).
       BODILESS = %w[GET HEAD TRACE CONNECT].freeze
-      BODIES = %i[body json form multipart].freeze
+      OPTIONS = (KEYS - %i[method url]).freeze
       # @api private
       JSON_TYPE = "application/json"
-      private_constant :BODIES
+      private_constant :OPTIONS
 
       class << self
         # @param spec [Request, String, URI, URL, Hash] a Hash has `url:` and the options of {#initialize}
@@ -48,15 +48,10 @@ module Plait
           raise UsageError, "json: #{e.message}"
         end
 
-        # @api private
-        def unknown_keys(keys) = "a request doesn't know #{keys.map(&:inspect).join(", ")}; it takes #{KEYS.join(", ")}"
-
         private
 
         def from_hash(spec, base)
-          unknown = spec.keys - KEYS
-          raise UsageError, unknown_keys(unknown) if unknown.any?
-
+          UsageError.check_names(spec, KEYS, "a request")
           new(spec.fetch(:method, :get), spec[:url], base: base, **spec.except(:method, :url))
         end
       end
@@ -91,7 +86,7 @@ module Plait
       def initialize(method, url, base: nil, headers: nil, query: nil, auth: nil, timeout: nil, allow_body: false, **content)
         @method = checked_method(method)
         @url = URL.parse(url, base: base)
-        @url = @url.with_query(encoded(query)) unless query.nil?
+        @url = @url.with_query(query.is_a?(String) ? query : Form.encode(query)) unless query.nil?
         @headers = Headers.new(headers)
         @auth = auth.nil? ? @url.userinfo : Auth.prepared(auth)
         @timeout = timeout
@@ -134,16 +129,8 @@ module Plait
         raise UsageError, "#{method.inspect} can't be the method of a request (RFC 9110 §9.1)"
       end
 
-      def encoded(query)
-        return query if query.is_a?(String)
-
-        Form.encode(query)
-      end
-
       def body_of(content)
-        unknown = content.keys - BODIES
-        raise UsageError, self.class.unknown_keys(unknown) if unknown.any?
-
+        UsageError.check_names(content, OPTIONS, "a request")
         given = content.compact
         raise UsageError, "a request has one body: #{given.keys.join(" or ")}" if given.size > 1
 

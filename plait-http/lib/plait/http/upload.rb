@@ -8,9 +8,6 @@ module Plait
   module HTTP
     # The body of a request: how long it is, and its bytes as they are sent, with Content-Length where the length is known
     # and chunked (RFC 9112 §7.1) where it isn't. Of a file or a stream there is never more in memory than a piece.
-    #
-    # @example
-    #   length, body = Upload.wrap(File.open("photo.jpg"))   # => 1048576, the bytes to send
     class Upload
       # One interface for every kind of body: `size` (bytes, or nil when that is not known), `each`
       # (Strings that are not empty, from the beginning) and `replayable?`.
@@ -194,7 +191,7 @@ module Plait
         # @param body [String, IO, #read, Enumerable<String>, Multipart] an IO is sent from where it stands; it is not closed
         # @param chunked [Boolean, nil] nil: where the length is not known; true: always; false: never, where the
         #   protocol frames the pieces itself (HTTP/2)
-        # @return [Upload] also `length, body = Upload.wrap(…)`
+        # @return [Upload]
         # @raise [UsageError] for an object that is no body
         def wrap(body, chunked: nil) = body.is_a?(Upload) ? body : new(Source.for(body), chunked: chunked)
       end
@@ -234,9 +231,6 @@ module Plait
 
       # @return [Upload] the same, not framed: where the protocol frames the pieces itself (HTTP/2)
       def plain = @chunked ? Upload.new(@source, chunked: false) : self
-
-      # @return [Array(Integer, String)] size and body
-      def to_ary = [size, body]
 
       private
 
