@@ -39,30 +39,38 @@ module Plait
       end
       private_constant :Answer
 
-      # A body: one request on a connection that is kept. A request takes an idle connection or opens one, so there are as
-      # many as requests in flight.
-      class KeepAlive
+      # A body: one request by a client. A subclass has `ask`, which gives the answer to the request of this number.
+      class Body
         # @param row [#uri, #path, #verify] what to ask, and whether the answer is right
         def initialize(row)
           @row = row
-          @idle = []
-          @generation = Native.fork_generation
-          @lock = Mutex.new
         end
 
         # @param id [Integer] of the request
         # @return [Integer] the id, when the answer was the one to this request
         def call(id)
-          http = take || connect(@row.uri(id))
-          response = request(http, @row.path(id))
-          give_back(http)
-          @row.verify(id, response)
+          @row.verify(id, ask(id))
           id
         end
 
         def to_proc = method(:call).to_proc
+      end
+
+      # A connection that is kept. A request takes an idle one or opens one, so there are as many as requests in flight.
+      class KeepAlive < Body
+        def initialize(row)
+          super
+          @idle = []
+          @generation = Native.fork_generation
+          @lock = Mutex.new
+        end
 
         private
+
+        def ask(id)
+          http = take || connect(@row.uri(id))
+          request(http, @row.path(id)).tap { give_back(http) }
+        end
 
         # A connection that was opened before a fork is the parent's.
         def take
@@ -84,51 +92,35 @@ module Plait
         end
       end
 
-      # A body: one request on a connection of its own.
-      class OneShot
-        # @param row [#uri, #verify] what to ask, and whether the answer is right
-        def initialize(row)
-          @row = row
-        end
+      # A connection of its own.
+      class OneShot < Body
+        private
 
-        # @param id [Integer] of the request
-        # @return [Integer] the id, when the answer was the one to this request
-        def call(id)
-          @row.verify(id, Net::HTTP.get_response(@row.uri(id)))
-          id
-        end
-
-        def to_proc = method(:call).to_proc
+        def ask(id) = Net::HTTP.get_response(@row.uri(id))
       end
 
-      # A body: one request by hand, on a socket of its own, as programs have it where Net::HTTP is too slow. It reads answers
-      # with a Content-Length only.
-      class RawSocket
+      # By hand, on a socket of its own, as programs have it where Net::HTTP is too slow. It reads answers with a Content-Length
+      # only.
+      class RawSocket < Body
         BIG = 65_536
         # A server that never ends its head would fill the memory.
         LONGEST_HEAD = 65_536
         HEAD_END = "\r\n\r\n"
 
-        # @param row [#uri, #path, #verify] what to ask, and whether the answer is right
         # @param piece [Integer] bytes asked of the socket at once: one shows what a system call a byte costs
         def initialize(row, piece: BIG)
-          @row = row
+          super(row)
           @piece = piece
         end
 
-        # @param id [Integer] of the request
-        # @return [Integer] the id, when the answer was the one to this request
-        def call(id)
-          uri = @row.uri(id)
-          TCPSocket.open(uri.hostname, uri.port) { |socket| @row.verify(id, ask(socket, uri, id, "close")) }
-          id
-        end
-
-        def to_proc = method(:call).to_proc
-
         private
 
-        def ask(socket, uri, id, connection)
+        def ask(id)
+          uri = @row.uri(id)
+          TCPSocket.open(uri.hostname, uri.port) { |socket| exchange(socket, uri, id, "close") }
+        end
+
+        def exchange(socket, uri, id, connection)
           socket.write("GET #{@row.path(id)} HTTP/1.1\r\nHost: #{uri.hostname}:#{uri.port}\r\nConnection: #{connection}\r\n\r\n")
           receive(socket)
         end
@@ -154,15 +146,14 @@ module Plait
           @idle = []
         end
 
-        # @param id [Integer] of the request
-        # @return [Integer] the id, when the answer was the one to this request
-        def call(id)
+        private
+
+        def ask(id)
           uri = @row.uri(id)
           socket = @idle.pop || TCPSocket.new(uri.hostname, uri.port)
-          answer = ask(socket, uri, id, "keep-alive")
+          answer = exchange(socket, uri, id, "keep-alive")
           @idle.push(socket)
-          @row.verify(id, answer)
-          id
+          answer
         ensure
           socket&.close unless answer
         end

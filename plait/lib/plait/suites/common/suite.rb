@@ -6,7 +6,7 @@ module Plait
   module Suites
     # A subject with its ready-made workloads.
     class Suite
-      # Where it stands among the others, see {#place}.
+      # Where it stands among the others: smaller ones are run first.
       PLACE = 50
       # Measured only when it is named, because it needs servers.
       APART = false
@@ -19,28 +19,9 @@ module Plait
       # A command line => one line.
       EXAMPLES = {}.freeze
 
-      # @return [Integer] smaller ones are run first
-      def place = self.class::PLACE
-
-      # @return [Numeric, nil]
-      def budget = self.class::BUDGET
-
-      # @return [Hash{Symbol => String}]
-      def options = self.class::OPTIONS
-
-      # @return [Hash{String => String}]
-      def examples = self.class::EXAMPLES
-
-      def apart? = self.class::APART
-
-      # @return [String] as the command line calls it
-      def name = self.class::NAME
-
-      # @return [String] a heading
-      def title = self.class::TITLE
-
-      # @return [String] one sentence
-      def summary = self.class::SUMMARY
+      # The constants as methods. A subclass has its NAME on the command line, its TITLE, a heading, and its SUMMARY, a sentence.
+      { place: :PLACE, apart?: :APART, budget: :BUDGET, options: :OPTIONS, examples: :EXAMPLES, name: :NAME, title: :TITLE,
+        summary: :SUMMARY }.each { |reader, constant| define_method(reader) { self.class.const_get(constant) } }
 
       # One set of options fits all suites: each takes what it knows and ignores the rest; nil stands for its default.
       # @param brief [Boolean] smaller sizes where nothing else is said, so that all suites together take minutes
