@@ -84,6 +84,28 @@ module Plait
 
         def tips(**fields) = fields.map { |field, title| { field: field.to_s, title: title } }
 
+        # The unit in which the largest of the values reads best.
+        # @param units [Array<Array(Numeric, String)>] least value in the base unit and its name, in falling order
+        # @return [Array(Float, String)] by what to divide, and the name
+        def unit_for(values, units) = units.find { |least, _| values.max >= least } || units.last
+      end
+
+      # A bar for each row. A kind has its UNITS and TIPS, and says what else it knows of a row (`facts`).
+      class Bars < Kind
+        private
+
+        def drawing
+          divisor, unit = unit_for(shown.map { |row| spread(row).max }, self.class::UNITS)
+          values = shown.map do |row|
+            record(row, **%i[median min max].zip(spread(row).map { |value| value / divisor.to_f }).to_h, **facts(row))
+          end
+          spec(self.class::CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
+                                            encoding: { y: by_label, tooltip: tips(label: "", **self.class::TIPS) })
+        end
+
+        # @return [Array<Numeric>] the median, the least and the most
+        def spread(row) = figure(row).then { |found| [found.median, found.min, found.max] }
+
         # Bars with a line from the least to the most, and the middle in words at its end, for which room is left.
         def bars(title, values)
           longest = values.map { |value| value[:max] }.max
@@ -95,37 +117,21 @@ module Plait
            { mark: { type: "text", align: "left", dx: 6, color: "currentColor" },
              encoding: { x: { field: "max", type: "quantitative" }, text: { field: "shown" } } }]
         end
-
-        # The unit in which the largest of the values reads best.
-        # @param units [Array<Array(Numeric, String)>] least value in the base unit and its name, in falling order
-        # @return [Array(Float, String)] by what to divide, and the name
-        def unit_for(values, units) = units.find { |least, _| values.max >= least } || units.last
       end
 
       # The time of each row.
-      class Time < Kind
+      class Time < Bars
         TITLE = "Time"
         CAPTION = "Time for all items: the bar ends at the median of the rounds, the line goes from the shortest to " \
                   "the longest. Shorter is better."
-        TIPS = { label: "", shown: "median", least: "min", most: "max", n: "n" }.freeze
-        private_constant :TIPS
+        UNITS = SECONDS
+        TIPS = { shown: "median", least: "min", most: "max", n: "n" }.freeze
 
         private
 
         def figure(row) = row.wall
 
-        def drawing
-          divisor, unit = unit_for(shown.map { |row| row.wall.max }, SECONDS)
-          values = shown.map { |row| value(row, divisor) }
-          spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
-                                encoding: { y: by_label, tooltip: tips(**TIPS) })
-        end
-
-        def value(row, divisor)
-          wall = row.wall
-          times = %i[median min max].to_h { |part| [part, wall.public_send(part) / divisor] }
-          record(row, **times, n: wall.n, **words(wall))
-        end
+        def facts(row) = { n: row.wall.n, **words(row.wall) }
 
         def words(wall)
           { shown: wall.median, least: wall.min, most: wall.max }.transform_values { |time| Quantity.seconds(time) }
@@ -138,11 +144,13 @@ module Plait
       end
 
       # The peak memory of each row.
-      class PeakMemory < Kind
+      class PeakMemory < Bars
         TITLE = "Peak memory"
         CAPTION = "The most memory that was held at once, above what the process held when it was forked. RSS is the " \
                   "resident memory of one process, as the kernel kept it. PSS is the sum of all processes of the row, " \
                   "shared pages counted once, looked at now and then: compare it with PSS alone. Less is better."
+        UNITS = BYTES
+        TIPS = { shown: "median", n: "n" }.freeze
         METERS = { resident: "RSS", sampled_processes: "PSS" }.freeze
         private_constant :METERS
 
@@ -150,56 +158,39 @@ module Plait
 
         def figure(row) = row.peak
 
-        def drawing
-          divisor, unit = unit_for(shown.map { |row| row.peak.max }, BYTES)
-          values = shown.map { |row| value(row, divisor) }
-          spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
-                                encoding: { y: by_label, tooltip: tips(label: "", shown: "median", n: "n") })
+        def facts(row)
+          { n: row.peak.n, shown: "#{Quantity.bytes(row.peak.median)} #{METERS.fetch(row.peak_source)}" }
         end
-
-        def value(row, divisor)
-          sizes = %i[median min max].to_h { |part| [part, row.peak.public_send(part) / divisor.to_f] }
-          record(row, **sizes, n: row.peak.n, shown: "#{Quantity.bytes(row.peak.median)} #{METERS.fetch(row.peak_source)}")
-        end
-
-        def sizes(peak) = [peak.median, peak.min, peak.max].map { |size| Quantity.bytes(size) }
 
         def table
-          rows = shown.map { |row| [name(row), METERS.fetch(row.peak_source), *sizes(row.peak)] }
+          rows = shown.map do |row|
+            [name(row), METERS.fetch(row.peak_source), *spread(row).map { |size| Quantity.bytes(size) }]
+          end
           Table.new(TITLE, ["", "meter", "median", "least", "most"], rows)
         end
       end
 
       # The allocations of each row.
-      class Allocations < Kind
+      class Allocations < Bars
         TITLE = "Allocated per item"
         CAPTION = "Bytes that Ruby allocated for one item, what starting the mechanism takes shared among the items. " \
                   "With processes, only what the process that hands out the work allocates. Less is better."
+        UNITS = BYTES
+        TIPS = { shown: "bytes", objects: "objects", items: "items counted" }.freeze
 
         private
 
         def figure(row) = row.allocations
 
-        def drawing
-          divisor, unit = unit_for(shown.map { |row| row.allocations.bytes }, BYTES)
-          values = shown.map { |row| value(row.allocations, row, divisor) }
-          spec(CAPTION, values, height: { step: STEP }, layer: bars(unit, values),
-                                encoding: { y: by_label,
-                                            tooltip: tips(label: "", shown: "bytes", objects: "objects",
-                                                          items: "items counted") })
-        end
+        def spread(row) = [row.allocations.bytes] * 3
 
-        def value(allocations, row, divisor)
-          size = allocations.bytes / divisor
-          record(row, median: size, min: size, max: size, shown: Quantity.bytes(allocations.bytes),
-                      objects: Quantity.number(allocations.objects), items: allocations.items)
+        def facts(row)
+          { shown: Quantity.bytes(row.allocations.bytes), objects: Quantity.number(row.allocations.objects),
+            items: row.allocations.items }
         end
 
         def table
-          rows = shown.map do |row|
-            [name(row), Quantity.bytes(row.allocations.bytes), Quantity.number(row.allocations.objects),
-             row.allocations.items.to_s]
-          end
+          rows = shown.map { |row| [name(row), *facts(row).values.map(&:to_s)] }
           Table.new(TITLE, ["", "bytes", "objects", "items counted"], rows)
         end
       end
