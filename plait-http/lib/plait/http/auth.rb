@@ -50,7 +50,6 @@ module Plait
         end
 
         # @param user [String] without a colon
-        # @param password [String]
         # @return [String]
         # @raise [UsageError]
         def basic(user = nil, password = nil, *rest)
@@ -60,7 +59,6 @@ module Plait
           "Basic #{["#{user}:#{password}"].pack("m0")}"
         end
 
-        # @param token [String]
         # @return [String]
         # @raise [UsageError]
         def bearer(token)
@@ -156,7 +154,6 @@ module Plait
           read(words(text.b))
         end
 
-        # @param host [String]
         # @return [Array(String, String), nil] user and password
         def [](host)
           entry = @entries[host] || @entries[nil]

@@ -159,10 +159,8 @@ module Plait
           @entries = []
         end
 
-        # @return [Boolean]
         def room? = @entries.size < @most
 
-        # @param entry [Entry]
         # @return [Boolean] whether it was not idle for too long
         def young?(entry) = @idle_timeout.nil? || Deadline.now - entry.since < @idle_timeout
 
@@ -192,7 +190,6 @@ module Plait
       # Gives the block a connection and takes it back; one whose exchange did not come to its end is closed.
       # @param deadline [Float, nil] monotonic seconds
       # @param renew [Boolean] whether it has to be a new connection
-      # @yieldparam wire [Wire]
       # @yieldparam used [Boolean] whether it is known to have been used before, see {stale?}
       # @return [Object] the block's value
       # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout, PoolTimeout]

@@ -26,7 +26,6 @@ module Plait
       VISIBLE = /\A[\x21-\x7e]+\z/
       private_constant :SLASH, :ABSOLUTE, :NAME, :KNOWN, :CODING, :LOCATION, :VISIBLE
 
-      # @param client [Client]
       def initialize(client)
         @client = client
         @connections = client.connections

@@ -50,7 +50,6 @@ module Plait
           @size = strings.sum { |string| checked(string).bytesize } if replayable?
         end
 
-        # @yieldparam piece [String]
         # @raise [UsageError] for an element that is no String; the second time, unless it is an Array
         def each
           raise UsageError, "#{@strings.class}: its Strings were sent once; of an Array they can be sent again" if used?
@@ -175,7 +174,6 @@ module Plait
         # @return [Integer] bytes
         def size = @string.bytesize
 
-        # @yieldparam piece [String]
         def each
           yield @string unless @string.empty?
         end

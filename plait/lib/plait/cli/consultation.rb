@@ -24,7 +24,6 @@ module Plait
         @options = options
       end
 
-      # @param path [String]
       # @return [Integer] an exit status
       # @raise [UsageError] before anything was run
       def call(path)

@@ -85,7 +85,6 @@ module Plait
         STATUSES.find { |name, _| names.include?(name) }&.last || ExitStatus::SOFTWARE
       end
 
-      # @return [String]
       def sentence
         case @error
         when NoMemoryError then "out of memory; a smaller --limit, --requests or --scale needs less"

@@ -16,7 +16,6 @@ module Plait
       private_constant :ALIGNMENTS, :FEW
 
       class << self
-        # @param report [Report]
         # @return [Array<Answer>] one of each group
         def of(report)
           choices = report.rows.select { |row| row.cell.choice? }

@@ -44,7 +44,6 @@ module Plait
       # @return [Boolean] whether the law describes all points
       def near? = @points.all? { |limit, rate| ((throughput(limit) / rate) - 1).abs <= ERROR }
 
-      # @return [Hash]
       def to_h = { contention: contention, coherence: coherence, peak: peak }
 
       private

@@ -18,7 +18,6 @@ module Plait
       PATIENCE = 2
       private_constant :BACKLOG, :LONGEST, :PATIENCE
 
-      # @return [String]
       attr_reader :path
       # @return [Thread] that answers
       attr_reader :thread
@@ -36,7 +35,6 @@ module Plait
         @thread.report_on_exception = false
       end
 
-      # @return [void]
       def close
         @thread.kill.join
         @server.close

@@ -52,7 +52,6 @@ module Plait
           Array.new(count) { |index| [FIRST + (index * numbers), numbers].freeze }.freeze
         end
 
-        # @return [String]
         def self.title(count, scale)
           format("Computing in Ruby: the longest Collatz chain in %d × %d numbers", count, (NUMBERS * scale).ceil)
         end
@@ -78,7 +77,6 @@ module Plait
         # @return [Array<Array(Integer, Integer)>] seed and bytes of each string
         def self.items(count, scale) = Array.new(count) { |seed| [seed, (BYTES * scale).ceil].freeze }.freeze
 
-        # @return [String]
         def self.title(count, scale)
           format("Computing in C: %d × deflate of %g MB of random hex", count, BYTES * scale / 1e6)
         end

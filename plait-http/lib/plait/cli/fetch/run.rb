@@ -24,7 +24,6 @@ module Plait
         attr_reader :given
 
         # @yieldparam line [Line] that is no URL
-        # @yieldparam problem [String]
         def initialize(source, book, rate: nil, &refuse)
           @source = source
           @book = book
@@ -33,7 +32,6 @@ module Plait
           @given = 0
         end
 
-        # @yieldparam job [Job]
         def each_entry
           until @stopped || (line = @source.take).nil?
             next @source.await(TICK) if line == :wait

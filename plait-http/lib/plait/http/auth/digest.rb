@@ -60,7 +60,6 @@ module Plait
             @count = 0
           end
 
-          # @return [Boolean]
           def answerable?
             ALGORITHMS.key?(@name) && %w[realm nonce].all? { |key| @parameters.key?(key) } && (@qop.nil? || @qop.include?("auth"))
           end
@@ -111,14 +110,12 @@ module Plait
           @lock = Mutex.new
         end
 
-        # @param request [Request]
         # @return [String, nil] nil: the server has not said yet what it wants
         def header(request)
           @lock.synchronize { @challenges[request.origin]&.answer(request.method, request.url.target, @user, @password) }
         end
 
         # @param response [Response] a 401
-        # @param request [Request]
         # @return [Boolean] whether {header} is another one now
         def renew(response, request, _since)
           challenge = Challenge.best(response.headers.get_all("www-authenticate")) or return false

@@ -36,7 +36,6 @@ module Plait
           @decompressor = ::Brotli::Decompressor.new
         end
 
-        # @yieldparam piece [String]
         def decode(bytes, &block)
           return if bytes.empty?
 
@@ -72,7 +71,6 @@ module Plait
           @between = true # members
         end
 
-        # @yieldparam piece [String]
         def decode(bytes, &block)
           bytes = decode_member(bytes, &block) until bytes.nil? || bytes.empty?
         end
@@ -109,7 +107,6 @@ module Plait
         WRAPPED = Zlib::MAX_WBITS
         private_constant :RAW, :WRAPPED
 
-        # @yieldparam piece [String]
         def decode(bytes, &block)
           return if bytes.empty?
           raise Fault, "there are bytes behind its end" if @ended

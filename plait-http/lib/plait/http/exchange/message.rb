@@ -17,7 +17,6 @@ module Plait
 
         attr_reader :request, :route, :upload
 
-        # @param retries [Retries]
         # @param trusted [Boolean] see {Heads#whole}
         def initialize(client, request, retries = client.settings.retries, trusted: true)
           @client = client

@@ -56,7 +56,6 @@ module Plait
           @tell = tell
         end
 
-        # @yieldparam piece [String]
         # @raise [UsageError] when the block that was given the response is over
         def each
           raise UsageError, "the body of this response can only be read within the block that was given the response" if @over

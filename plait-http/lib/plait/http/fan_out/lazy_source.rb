@@ -20,7 +20,6 @@ module Plait
         # @return [Object] the item that was taken last
         attr_reader :item
 
-        # @param source [ArraySource, LazySource]
         # @param number [Integer] requests in flight to one origin
         # @param limit [Integer] requests in flight in all
         def initialize(source, number, limit, base: nil)

@@ -25,7 +25,6 @@ module Plait
         attr_reader :session
 
         # @param head [Integer] bytes of an answer's head
-        # @yieldparam call [Call]
         # @yieldparam reason [String, Exception] why the connection is of no more use
         # @yieldreturn [Exception] for that call
         def initialize(channel, head, &complaint)

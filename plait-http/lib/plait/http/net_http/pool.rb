@@ -76,7 +76,6 @@ module Plait
         # @raise [UsageError] for an unknown setting, or a value that makes no sense
         def with(**changes) = self.class.build({ **to_h, **changes })
 
-        # @return [self]
         def complete
           check_counts(:total, :per_key)
           return self if idle_timeout.is_a?(Numeric) && !idle_timeout.negative?
@@ -108,7 +107,6 @@ module Plait
         COUNTED = { opened: %i[connected], reused: %i[reused], stale: %i[stale], evicted: %i[expired evicted cleared],
                     discarded: %i[discarded], waited: %i[waited] }.freeze
 
-        # @return [Settings]
         attr_reader :settings
 
         def initialize(settings = Settings.build({}))

@@ -32,7 +32,6 @@ module Plait
         end
 
         # @param socket [Socket] connected to the proxy; closed unless the block comes to its end
-        # @yieldparam stream [Io::Stream]
         # @return [Socket] the same
         # @raise [ConnectError, ConnectTimeout]
         def run(socket)

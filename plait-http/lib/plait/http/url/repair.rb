@@ -20,7 +20,6 @@ module Plait
         private_constant :RAW, :AUTHORITY, :DOTS, :LABEL, :LONGEST_LABEL
 
         class << self
-          # @param text [String]
           # @return [String]
           # @raise [UsageError] for a name that has no form in ASCII
           def call(text)

@@ -171,7 +171,6 @@ module Plait
                  requests * @latency)
         end
 
-        # @return [String]
         def title(requests)
           format("HTTP: %d requests of %d bytes, answered after %g ms", requests, @size, @latency * 1000)
         end

@@ -56,7 +56,6 @@ module Plait
         (line * ((size / line.bytesize) + 1)).byteslice(0, size)
       end
 
-      # @return [Integer]
       attr_reader :port
 
       # @see .start
