@@ -9,6 +9,7 @@ require "plait/values/deadline"
 require "plait/values/uninterruptible"
 require_relative "native_wire"
 require_relative "pure_wire"
+require_relative "timeouts"
 
 module Plait
   module HTTP
@@ -222,10 +223,8 @@ module Plait
       def checkout(route, timeouts, deadline, renew: false, &take)
         @waiting += 1
         clear(@cache)
-        at = earliest(@limits[:wait], deadline)
-        @pool.checkout(route.origin, deadline: at && Deadline.new(at), renew: renew, take: take) do |&made|
-          at = earliest(timeouts.connect, deadline)
-          @dialer.connect(route, at && Deadline.new(at), &made)
+        @pool.checkout(route.origin, deadline: earliest(@limits[:wait], deadline), renew: renew, take: take) do |&made|
+          @dialer.connect(route, earliest(timeouts.connect, deadline), &made)
         end
       ensure
         @waiting -= 1
@@ -325,12 +324,10 @@ module Plait
         end
       end
 
-      # @return [Float, nil] monotonic seconds
+      # @return [Deadline, nil]
       def earliest(seconds, deadline)
-        return deadline unless seconds
-
-        at = Deadline.now + seconds
-        deadline && deadline < at ? deadline : at
+        at = Timeouts.earlier(deadline, seconds && (Deadline.now + seconds))
+        at && Deadline.new(at)
       end
     end
     private_constant :Wire, :Connections

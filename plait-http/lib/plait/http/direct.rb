@@ -48,7 +48,7 @@ module Plait
       # @raise [Error]
       def recover(url, error, unanswered, started)
         stale = unanswered && error.is_a?(ConnectionClosed)
-        long_way(url, nil, @timeouts, ends(@timeouts, started)).recover(error, stale: stale)
+        long_way(url, nil, @timeouts, @timeouts.ends(nil, started)).recover(error, stale: stale)
       end
 
       # Called with the response to a quick GET that may need more.
@@ -56,7 +56,7 @@ module Plait
       # @return [Response]
       # @raise [Error]
       def judge(url, response, started)
-        finish(response, @routes.ordinary(url), url, nil, @timeouts, ends(@timeouts, started), nil)
+        finish(response, @routes.ordinary(url), url, nil, @timeouts, @timeouts.ends(nil, started), nil)
       end
 
       # @param method [Symbol]
@@ -95,7 +95,7 @@ module Plait
 
         url = absolute(url) if @origin
         route = url && @routes.ordinary(url)
-        exchange(route, url, nil, @timeouts, ends(@timeouts)) if route
+        exchange(route, url, nil, @timeouts, @timeouts.ends) if route
       end
 
       def draft(method, url, options)
@@ -128,10 +128,8 @@ module Plait
         return unless draft
 
         timeouts = timeouts_of(draft.timeout)
-        exchange(route, draft.url, draft, timeouts, ends(timeouts)) if draft.compose(route, cookie(route, draft.url))
+        exchange(route, draft.url, draft, timeouts, timeouts.ends) if draft.compose(route, cookie(route, draft.url))
       end
-
-      def ends(timeouts, started = Deadline.now) = timeouts.total && (started + timeouts.total)
 
       # The objects of the last few kinds of `timeout:`; a caller has the same ones again and again.
       def timeouts_of(spec)

@@ -103,7 +103,7 @@ module Plait
                      retries: client.settings.retries, history: nil)
         @client = client
         @timeouts = Timeouts.from(request.timeout, timeouts)
-        @deadline = [deadline, @timeouts.total && (Deadline.now + @timeouts.total)].compact.min
+        @deadline = @timeouts.ends(deadline)
         @redirects = redirects
         @attempts = Attempts.new(retries, @deadline)
         @message = Message.new(client, request, retries)

@@ -96,6 +96,10 @@ module Plait
           else raise UsageError, "timeout: takes seconds or a Hash of #{KEYS.join(", ")}, not #{spec.inspect}"
           end
         end
+
+        # @return [Float, nil] the earlier one of two moments
+        # @api private
+        def earlier(one, other) = one && other ? [one, other].min : one || other
       end
 
       # @return [Float, nil] for a connection: its name resolved, the handshake of TLS done
@@ -131,6 +135,12 @@ module Plait
         seconds = @own[name]
         seconds ? "timeout: {#{name}: #{seconds}}" : "deadline:"
       end
+
+      # @param deadline [Float, nil] monotonic seconds
+      # @param start [Float, nil] monotonic seconds; nil: now
+      # @return [Float, nil] the earlier one of the deadline and the end of {total}
+      # @api private
+      def ends(deadline = nil, start = nil) = @total ? Timeouts.earlier(deadline, (start || Deadline.now) + @total) : deadline
 
       # @return [Boolean]
       def ==(other) = other.is_a?(Timeouts) && to_h == other.to_h

@@ -182,11 +182,7 @@ module Plait
           @client.perform(item, timeouts: @timeouts, deadline: limit)
         end
 
-        def limit
-          total = @timeouts.total or return @deadline
-          at = Deadline.now + total
-          @deadline && @deadline < at ? @deadline : at
-        end
+        def limit = @timeouts.ends(@deadline)
 
         def long_way(url, deadline) = @client.direct.long_way(url, nil, @timeouts, deadline)
       end

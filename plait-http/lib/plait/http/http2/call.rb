@@ -204,7 +204,7 @@ module Plait
           @streamed = streamed
           @changed = ConditionVariable.new
           @started = @moved = Deadline.now
-          @ends = [deadline, timeouts&.total && (@started + timeouts.total)].compact.min
+          @ends = timeouts ? timeouts.ends(deadline, @started) : deadline
           @phase = :place
         end
 
