@@ -107,15 +107,13 @@ module Plait
         size = items.size if items.respond_to?(:size)
         return items.to_a unless size == Float::INFINITY
 
-        raise UsageError,
-              "an endless source can't be compared: give each mechanism the same items, as in source.first(100)"
+        raise UsageError, "an endless source can't be compared: give each mechanism the same items, as in source.first(100)"
       end
 
       def check_mechanisms(on)
         mechanisms = Array(on)
         if mechanisms.empty?
-          raise UsageError,
-                "on: names no mechanism; give one or more, as in on: %i[sequence threads fibers]"
+          raise UsageError, "on: names no mechanism; give one or more, as in on: %i[sequence threads fibers]"
         end
 
         mechanisms.each { |name| Mechanisms.find(name) }

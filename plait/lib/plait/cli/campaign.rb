@@ -54,8 +54,7 @@ module Plait
       private
 
       def show(event)
-        @display.show(done: @done, total: total, left: time_left, what: what(event),
-                      fresh: event[:type] == :session_started)
+        @display.show(done: @done, total: total, left: time_left, what: what(event), fresh: event[:type] == :session_started)
       end
 
       def what(event)

@@ -64,8 +64,7 @@ module Plait
         twice = cells.map(&:label).tally.find { |_, count| count > 1 }
         return cells unless twice
 
-        raise UsageError, "workload #{@name.inspect} has two cells called #{twice.first.inspect}: give each a label " \
-                          "of its own"
+        raise UsageError, "workload #{@name.inspect} has two cells called #{twice.first.inspect}: give each a label of its own"
       end
     end
 

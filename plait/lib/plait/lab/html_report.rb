@@ -61,8 +61,7 @@ module Plait
       end
 
       # No outside address can be asked even by mistake. Vega compiles its expressions, hence unsafe-eval.
-      POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; " \
-               "img-src data: blob:"
+      POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
       # Labels and errors come from users' code.
       ESCAPES = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
       private_constant :POLICY, :ESCAPES

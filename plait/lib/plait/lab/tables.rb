@@ -79,8 +79,7 @@ module Plait
 
       def memory(group, rows)
         counted = rows.select(&:allocations)
-        Table.new(title("allocated per item", group), MEMORY, counted.map { |row| memory_row(row) },
-                  notes: memory_notes(rows))
+        Table.new(title("allocated per item", group), MEMORY, counted.map { |row| memory_row(row) }, notes: memory_notes(rows))
       end
 
       def memory_row(row)

@@ -49,8 +49,7 @@ module Plait
         GC.start
         outcomes, began, figures = metered { @cell.run }
         figures.merge!(peak(memory))
-        Measurement.new(label: @cell.label, engine: RUBY_ENGINE, items: @cell.items.size, **figures,
-                        **described(outcomes, began))
+        Measurement.new(label: @cell.label, engine: RUBY_ENGINE, items: @cell.items.size, **figures, **described(outcomes, began))
       end
 
       # This process's own peak says little when others do the work, or when what ran before has left its heap.

@@ -55,8 +55,7 @@ module Plait
       # Finds programs.
       class Programs
         # Servers live where only root's PATH leads, or in a folder for each version.
-        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/*/bin
-                     /usr/local/opt/*/bin].freeze
+        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/*/bin /usr/local/opt/*/bin].freeze
 
         # @param path [String] folders to look into
         # @param folders [Array<String>] more of them, as globs

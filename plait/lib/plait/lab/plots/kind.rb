@@ -109,8 +109,7 @@ module Plait
         # Bars with a line from the least to the most, and the middle in words at its end, for which room is left.
         def bars(title, values)
           longest = values.map { |value| value[:max] }.max
-          x = { field: "median", type: "quantitative", title: title,
-                scale: { domain: [0, longest * ROOM], nice: false } }
+          x = { field: "median", type: "quantitative", title: title, scale: { domain: [0, longest * ROOM], nice: false } }
           [{ mark: { type: "bar", cornerRadiusEnd: 2 }, encoding: { x: x, color: by_colour } },
            { mark: { type: "rule", strokeWidth: 1.5, color: "currentColor" },
              encoding: { x: { field: "min", type: "quantitative" }, x2: { field: "max" } } },
