@@ -32,13 +32,13 @@ module Plait
           @headers = headers
         end
 
-        # A new request as soon as an answer is there, as impatient clients send it.
+        # A new request as soon as an answer is there, as impatient clients send it; as many requests as clients in any case.
         # @param clients [Integer] requests at once
         # @return [Result]
         def closed(clients, seconds)
           run(clients) do |started|
             ends = started + seconds
-            ->(_) { Deadline.now < ends ? Deadline.now : nil }
+            ->(index) { index < clients || Deadline.now < ends ? Deadline.now : nil }
           end
         end
 
