@@ -80,9 +80,7 @@ module Plait
       #   the same ones share a client and its connections; one with `cookies:` has a client of its own
       # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
-      def get(url, options = nil, &block)
-        options ? request(:get, url, options, &block) : client.get(url, &block)
-      end
+      def get(url, options = nil, &block) = options ? request(:get, url, options, &block) : client.get(url, &block)
 
       # @param method [Symbol, String]
       # @param url [String, URI, URL]

@@ -127,9 +127,7 @@ module Plait
         raise UsageError, "Plait.compare: #{e.message}"
       end
 
-      def cells
-        Cell.each_of(@mechanisms, @limits, items: @items, body: @body, options: @map_options, digest: @digest)
-      end
+      def cells = Cell.each_of(@mechanisms, @limits, items: @items, body: @body, options: @map_options, digest: @digest)
     end
 
     private_constant :Comparison

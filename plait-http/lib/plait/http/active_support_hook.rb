@@ -27,9 +27,7 @@ module Plait
       end
 
       # @param call [Call]
-      def after(call)
-        finish(call, status: call.response.status, timings: call.timings)
-      end
+      def after(call) = finish(call, status: call.response.status, timings: call.timings)
 
       # @param call [Call]
       def error(call)

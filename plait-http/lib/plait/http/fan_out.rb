@@ -181,9 +181,7 @@ module Plait
       def leave_behind = (raise DeadlineExceeded, Mechanisms::Executor::LEFT_BEHIND if @options.on_error == :raise)
 
       # `exit`, Interrupt and NoMemoryError end all requests.
-      def tolerable?(error)
-        @options.on_error != :raise && (error.is_a?(StandardError) || error.is_a?(ScriptError))
-      end
+      def tolerable?(error) = @options.on_error != :raise && (error.is_a?(StandardError) || error.is_a?(ScriptError))
 
       # A connection that is kept counts as one to its origin.
       def slot = Slot.new(@client, @timeouts, @options.deadline, keep: @per_origin.nil?)

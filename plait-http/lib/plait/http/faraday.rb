@@ -71,9 +71,7 @@ module Plait
         end
 
         # GET and others with a body: Faraday asks for it by giving one.
-        def about(env)
-          { headers: env.request_headers.to_h, body: env.body, allow_body: true, timeout: timeouts(env.request) }
-        end
+        def about(env) = { headers: env.request_headers.to_h, body: env.body, allow_body: true, timeout: timeouts(env.request) }
 
         # `timeout` is Faraday's word for each phase, not for the whole.
         def timeouts(request)

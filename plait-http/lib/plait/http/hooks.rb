@@ -90,9 +90,7 @@ module Plait
 
         def before(_call); end
 
-        def after(call)
-          @logger.info { line(call, "#{call.response.status}#{size(call.response)}") }
-        end
+        def after(call) = @logger.info { line(call, "#{call.response.status}#{size(call.response)}") }
 
         def error(call)
           error = call.error

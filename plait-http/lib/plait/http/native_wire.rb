@@ -30,9 +30,7 @@ module Plait
       def repair(bytes) = Protocols::HTTP1::Repair.call(bytes)
 
       # @param offset [Integer] bytes of the message before the one that broke it
-      def broken(rule, offset)
-        named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))
-      end
+      def broken(rule, offset) = named(Protocols::HTTP1::Rules.error(rule, offset, limits || Protocols::HTTP1::Limits.new))
     end
     private_constant :NativeWire
     private_constant :NativeBatch if const_defined?(:NativeBatch)

@@ -205,9 +205,7 @@ module Plait
       # Gives up the rest of a body that is read piece by piece. A response of {Client#stream} needs it, unless its body is
       # read to the end.
       # @return [void]
-      def close
-        @source&.finish
-      end
+      def close = @source&.finish
 
       # @return [self]
       # @raise [HTTPError] unless the status is 2xx

@@ -194,13 +194,9 @@ module Plait
         add(prefix.dup.freeze, url.origin) unless url.userinfo
       end
 
-      def add(prefix, origin)
-        @lock.synchronize { @routes[prefix] || keep(prefix, build(prefix, origin)) }
-      end
+      def add(prefix, origin) = @lock.synchronize { @routes[prefix] || keep(prefix, build(prefix, origin)) }
 
-      def build(prefix, origin)
-        Route.new(origin, prefix, proxy: proxy_for(origin)) { @heads.block(origin) }
-      end
+      def build(prefix, origin) = Route.new(origin, prefix, proxy: proxy_for(origin)) { @heads.block(origin) }
 
       # Reading needs no lock, for no Hash is ever changed.
       def keep(prefix, route)

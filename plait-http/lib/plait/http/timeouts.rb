@@ -58,13 +58,9 @@ module Plait
         ConnectionClosed.new("the connection to #{peer} was closed on this side", endpoint: endpoint, retry_safe: !sent?)
       end
 
-      def closed_before
-        ConnectionClosed.new("the connection to #{peer} is closed", endpoint: endpoint, retry_safe: true)
-      end
+      def closed_before = ConnectionClosed.new("the connection to #{peer} is closed", endpoint: endpoint, retry_safe: true)
 
-      def closed_without_answer
-        ConnectionClosed.new("#{peer} closed the connection without an answer", endpoint: endpoint)
-      end
+      def closed_without_answer = ConnectionClosed.new("#{peer} closed the connection without an answer", endpoint: endpoint)
 
       def forked = UsageError.new("the connection to #{peer} belongs to the parent process: open another one after a fork")
 

@@ -71,9 +71,7 @@ module Plait
       # @param known [Array<Symbol>] names of mechanisms
       # @return [Array<Symbol, Array<Symbol>>] a composition is an Array of two
       # @raise [UsageError]
-      def mechanisms(option, text, known)
-        words(option, text).map { |word| mechanism(option, word, known) }.uniq
-      end
+      def mechanisms(option, text, known) = words(option, text).map { |word| mechanism(option, word, known) }.uniq
 
       # @return [Array<String>] what stands between the commas
       # @raise [UsageError]
@@ -84,9 +82,7 @@ module Plait
 
       # @return [String] not empty
       # @raise [UsageError]
-      def text(option, text)
-        text.to_s.strip.empty? ? raise(UsageError, "#{option} needs a value") : text.to_s.strip
-      end
+      def text(option, text) = text.to_s.strip.empty? ? raise(UsageError, "#{option} needs a value") : text.to_s.strip
 
       def mechanism(option, word, known)
         parts = word.delete_prefix(":").split("+").map(&:to_sym)

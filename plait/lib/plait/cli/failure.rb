@@ -15,9 +15,7 @@ module Plait
       end
 
       # @return [String] where the backtrace was saved included
-      def sentence
-        "a bug in plait: #{summary}. #{whereabouts}; please report it."
-      end
+      def sentence = "a bug in plait: #{summary}. #{whereabouts}; please report it."
 
       private
 

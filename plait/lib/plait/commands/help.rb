@@ -47,9 +47,7 @@ module Plait
         section("Examples:", examples)
       end
 
-      def section(title, texts)
-        texts.empty? || terminal.say("", heading(title), *pairs(texts))
-      end
+      def section(title, texts) = texts.empty? || terminal.say("", heading(title), *pairs(texts))
 
       def option(name, settings)
         default = settings[:default]
@@ -60,13 +58,9 @@ module Plait
       def heading(text) = terminal.paint(text, :bold)
 
       # @return [Array<String>] lines; a paragraph that begins with a no-break space is code and not wrapped
-      def paragraphs(text)
-        text.split("\n\n").flat_map { |part| ["", *lines(part)] }.drop(1)
-      end
+      def paragraphs(text) = text.split("\n\n").flat_map { |part| ["", *lines(part)] }.drop(1)
 
-      def lines(part)
-        part.start_with?("\u00a0") ? part.tr("\u00a0", " ").lines(chomp: true) : TextTable.wrap(part, width)
-      end
+      def lines(part) = part.start_with?("\u00a0") ? part.tr("\u00a0", " ").lines(chomp: true) : TextTable.wrap(part, width)
 
       # Two columns; the second is wrapped beside the first, or under it where the first is long.
       def pairs(texts)

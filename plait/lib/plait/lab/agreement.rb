@@ -80,9 +80,7 @@ module Plait
       end
 
       # A result of many megabytes is not printed whole to show its beginning.
-      def shown(value)
-        value.is_a?(String) ? value.byteslice(0, PREVIEW_CHARACTERS * 4).inspect : value.inspect
-      end
+      def shown(value) = value.is_a?(String) ? value.byteslice(0, PREVIEW_CHARACTERS * 4).inspect : value.inspect
     end
 
     # Rows of one group that should have given the same results and did not.
@@ -92,9 +90,7 @@ module Plait
     # - `index` of the first item that differs, nil when only the whole does
     # - `expected`, `found` the beginning of both results there
     Mismatch = Struct.new(:group, :reference, :differing, :index, :expected, :found, keyword_init: true) do
-      def to_s
-        "#{differing.join(", ")} gave other results than #{reference}#{place}"
-      end
+      def to_s = "#{differing.join(", ")} gave other results than #{reference}#{place}"
 
       private
 
@@ -158,13 +154,9 @@ module Plait
       end
 
       # Each mechanism must agree with the sequence; without such a row, with the most common result.
-      def reference_of(rows)
-        rows.find { |row| row.on == :sequence } || most_common(rows)
-      end
+      def reference_of(rows) = rows.find { |row| row.on == :sequence } || most_common(rows)
 
-      def most_common(rows)
-        rows.group_by { |row| row.measurements.first.results.digest }.values.max_by(&:size).first
-      end
+      def most_common(rows) = rows.group_by { |row| row.measurements.first.results.digest }.values.max_by(&:size).first
 
       def deviation(row, expected)
         other = row.measurements.first.results

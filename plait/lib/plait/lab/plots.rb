@@ -24,9 +24,7 @@ module Plait
 
         def figure(row) = row.latencies
 
-        def drawing
-          spec(CAPTION, values, height: { step: STEP }, encoding: { y: by_label }, layer: [range, marks])
-        end
+        def drawing = spec(CAPTION, values, height: { step: STEP }, encoding: { y: by_label }, layer: [range, marks])
 
         def range
           { mark: { type: "rule", color: "currentColor", opacity: 0.4 },
@@ -115,9 +113,7 @@ module Plait
             encoding: { y: up("median"), shape: by_series, tooltip: tips(label: "", shown: "#{@unit}/s", n: "n") } }
         end
 
-        def spread
-          { mark: { type: "rule", strokeWidth: 1.5 }, encoding: { y: up("min"), y2: { field: "max" } } }
-        end
+        def spread = { mark: { type: "rule", strokeWidth: 1.5 }, encoding: { y: up("min"), y2: { field: "max" } } }
 
         def up(field) = { field: field, type: "quantitative", title: "#{@unit} per second", scale: { zero: true } }
 

@@ -130,9 +130,7 @@ module Plait
       private
 
       # The csv library is no default gem from Ruby 3.4 on, and writing needs one rule of it.
-      def csv_line(fields)
-        "#{fields.map { |field| csv_field(field.to_s) }.join(",")}\n"
-      end
+      def csv_line(fields) = "#{fields.map { |field| csv_field(field.to_s) }.join(",")}\n"
 
       def csv_field(text) = text.match?(/[",\r\n]/) ? "\"#{text.gsub("\"", "\"\"")}\"" : text
     end

@@ -99,9 +99,7 @@ module Plait
       def errors = measurements.filter_map(&:errors).max || 0
 
       # @return [Measurement, nil] the round whose time is nearest to the median
-      def typical
-        measurements.min_by { |measurement| (measurement.wall - wall.median).abs }
-      end
+      def typical = measurements.min_by { |measurement| (measurement.wall - wall.median).abs }
 
       # @return [String, nil] why there are no figures, or not all of them
       def failure = failed_trial&.failure

@@ -26,17 +26,13 @@ module Plait
       end
 
       # @return [Array<Table>] the tables that have rows
-      def all
-        [*(own || per_group), failures, missing].reject(&:empty?)
-      end
+      def all = [*(own || per_group), failures, missing].reject(&:empty?)
 
       private
 
       def own = @report.workload.tables(groups.values.flatten)
 
-      def per_group
-        groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
-      end
+      def per_group = groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
 
       # Speed is shown only where the results agree.
       def groups = @report.rows.select { |row| row.measured? && @report.agreed?(row.group) }.group_by(&:group)

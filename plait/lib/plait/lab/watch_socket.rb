@@ -74,9 +74,7 @@ module Plait
         File.unlink(path)
       end
 
-      def serve
-        loop { answer(@server.accept.first) }
-      end
+      def serve = loop { answer(@server.accept.first) }
 
       def answer(client)
         bytes = "#{JSON.generate(@snapshot.call)}\n".b

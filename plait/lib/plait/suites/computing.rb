@@ -77,9 +77,7 @@ module Plait
         # @return [Array<Array(Integer, Integer)>] seed and bytes of each string
         def self.items(count, scale) = Array.new(count) { |seed| [seed, (BYTES * scale).ceil].freeze }.freeze
 
-        def self.title(count, scale)
-          format("Computing in C: %d × deflate of %g MB of random hex", count, BYTES * scale / 1e6)
-        end
+        def self.title(count, scale) = format("Computing in C: %d × deflate of %g MB of random hex", count, BYTES * scale / 1e6)
       end
 
       # Runs the trials of a row on JRuby: each in a new subprocess, which measures as the lab does where there is no

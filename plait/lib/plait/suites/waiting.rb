@@ -41,9 +41,7 @@ module Plait
 
       def title_for(items) = "Waiting: three functions that sleep #{items.map { |s| format("%g", s) }.join(", ")} s"
 
-      def describe(items)
-        format("%g s one after another, %g s under anything concurrent", items.sum, items.max)
-      end
+      def describe(items) = format("%g s one after another, %g s under anything concurrent", items.sum, items.max)
     end
   end
 end

@@ -98,18 +98,14 @@ module Plait
 
         # §5.1.3
         # @return [Boolean] whether the host is the domain, or a name below it
-        def domain?(host, domain)
-          host == domain || (host.end_with?(".#{domain}") && !address?(host))
-        end
+        def domain?(host, domain) = host == domain || (host.end_with?(".#{domain}") && !address?(host))
 
         # @return [Boolean] whether it is no name, so that nothing can be below it
         def address?(host) = ADDRESS.match?(host)
 
         # §5.1.4
         # @return [Boolean] whether the requested path is the path, or below it
-        def path?(asked, path)
-          asked == path || (asked.start_with?(path) && (path.end_with?("/") || asked[path.size] == "/"))
-        end
+        def path?(asked, path) = asked == path || (asked.start_with?(path) && (path.end_with?("/") || asked[path.size] == "/"))
       end
 
       # The value of one Set-Cookie, read as servers write it (RFC 6265 §5.2), without its unknown and malformed parts.

@@ -20,9 +20,7 @@ module Plait
 
         # Apart from `new`: an interrupt as that returns would lose the connection.
         # @see Connections#checkout
-        def take(*where, **how)
-          @connections.checkout(*where, **how) { |wire| @wire = wire }
-        end
+        def take(*where, **how) = @connections.checkout(*where, **how) { |wire| @wire = wire }
 
         # A connection that can be used again is kept, any other one is closed.
         def end

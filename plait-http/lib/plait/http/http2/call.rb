@@ -260,9 +260,7 @@ module Plait
         end
 
         # @return [Response] without its body
-        def response
-          Response.build(status: @answer.status, headers: Headers.received(@answer.fields), body: nil, version: "2")
-        end
+        def response = Response.build(status: @answer.status, headers: Headers.received(@answer.fields), body: nil, version: "2")
 
         # @return [Array<Float>] seconds of sending, until the head came, and of reading
         def durations

@@ -33,9 +33,7 @@ module Plait
           kind
         end
 
-        def local(http)
-          [http.local_host, http.local_port, http.instance_variable_get(:@ipaddr), http.use_ssl?]
-        end
+        def local(http) = [http.local_host, http.local_port, http.instance_variable_get(:@ipaddr), http.use_ssl?]
 
         # The credentials too: a tunnel's are sent once, when it is opened.
         def proxy(http)

@@ -128,9 +128,7 @@ module Plait
           parser.head
         end
 
-        def read(stream, parser, deadline)
-          stream.fill(deadline: deadline) ? feed(parser, stream) : parser.finish
-        end
+        def read(stream, parser, deadline) = stream.fill(deadline: deadline) ? feed(parser, stream) : parser.finish
 
         def feed(parser, stream)
           parser.feed(stream.buffer)

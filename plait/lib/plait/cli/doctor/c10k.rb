@@ -33,9 +33,7 @@ module Plait
           @limits = limits
         end
 
-        def checks
-          [descriptors, open_files, watches, backlog, handshakes, ports, memory, buffers, tracking].compact
-        end
+        def checks = [descriptors, open_files, watches, backlog, handshakes, ports, memory, buffers, tracking].compact
 
         private
 

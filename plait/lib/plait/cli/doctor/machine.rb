@@ -40,9 +40,7 @@ module Plait
           (time.to_f / period.to_i).round(2)
         end
 
-        def smallest(texts)
-          texts.map(&:strip).grep(/\A\d+\z/).map(&:to_i).reject { |number| number >= NO_LIMIT }.min
-        end
+        def smallest(texts) = texts.map(&:strip).grep(/\A\d+\z/).map(&:to_i).reject { |number| number >= NO_LIMIT }.min
 
         # @return [Array<String>] the files' contents, joined, for this process's group and each one above it
         def settings(controller, *files)

@@ -60,9 +60,7 @@ module Plait
         end
 
         # Labels in the order of the rows, not of the alphabet.
-        def by_label
-          { field: "label", type: "nominal", title: nil, sort: shown.map { |row| name(row) } }
-        end
+        def by_label = { field: "label", type: "nominal", title: nil, sort: shown.map { |row| name(row) } }
 
         def by_colour
           names = @rows.map { |row| row.cell.mechanism_name }.uniq
@@ -157,9 +155,7 @@ module Plait
 
         def figure(row) = row.peak
 
-        def facts(row)
-          { n: row.peak.n, shown: "#{Quantity.bytes(row.peak.median)} #{METERS.fetch(row.peak_source)}" }
-        end
+        def facts(row) = { n: row.peak.n, shown: "#{Quantity.bytes(row.peak.median)} #{METERS.fetch(row.peak_source)}" }
 
         def table
           rows = shown.map do |row|

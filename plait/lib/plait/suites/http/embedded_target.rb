@@ -171,9 +171,7 @@ module Plait
                  requests * @latency)
         end
 
-        def title(requests)
-          format("HTTP: %d requests of %d bytes, answered after %g ms", requests, @size, @latency * 1000)
-        end
+        def title(requests) = format("HTTP: %d requests of %d bytes, answered after %g ms", requests, @size, @latency * 1000)
 
         # @return [String] see {Lab::Workload#work}
         def work = format("waits: HTTP, %g ms", @latency * 1000)
