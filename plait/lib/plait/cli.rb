@@ -14,7 +14,6 @@ module Plait
     private_constant :HELP
 
     # Runs one command. An error becomes one sentence on standard error and an exit status.
-    # @param argv [Array<String>]
     # @return [Integer] an {ExitStatus}
     def self.start(argv, terminal: Terminal.new)
       take_names_for_utf8

@@ -50,7 +50,6 @@ module Plait
         end
 
         # @param user [String] without a colon
-        # @return [String]
         # @raise [UsageError]
         def basic(user = nil, password = nil, *rest)
           raise UsageError, "auth: Basic takes a user and a password: [user, password]" if user.nil? || rest.any?
@@ -59,7 +58,6 @@ module Plait
           "Basic #{["#{user}:#{password}"].pack("m0")}"
         end
 
-        # @return [String]
         # @raise [UsageError]
         def bearer(token)
           return "Bearer #{token}" if TOKEN.match?(token.to_s)

@@ -27,7 +27,6 @@ module Plait
         # @param steps [Array<Gzip, Deflate, Brotli>] the outermost coding first
         # @param coding [String] their names, for messages
         # @param max [Integer, nil] bytes that may come out of a step
-        # @param endpoint [#to_s, nil]
         def initialize(steps, coding, max:, endpoint: nil)
           @steps = steps
           @coding = coding

@@ -32,8 +32,6 @@ module Plait
         GLOBAL = IPAddr.new("2000::/3")
         private_constant :SPECIAL, :GLOBAL
 
-        # @param address [Addrinfo]
-        # @return [Boolean]
         def self.call(address)
           ip = IPAddr.new(address.ip_address[/\A[^%]*/])
           (ip.ipv4? || GLOBAL.include?(ip)) && SPECIAL.none? { |network| network.family == ip.family && network.include?(ip) }
@@ -142,7 +140,6 @@ module Plait
         else
           # A plain GET, the short way from an idle connection to the response. {Connections#with} can do all that this one can't.
           # @param direct [Direct] gets an error by `recover`, and by `judge` a response that may not be for the caller
-          # @param url [String, Object]
           # @return [Response, nil] nil: nothing was sent
           def get(_direct, _route, _url, _timeouts) = nil
         end

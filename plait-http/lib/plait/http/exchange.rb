@@ -110,12 +110,10 @@ module Plait
         @history = history || []
       end
 
-      # @raise [Error]
       def call = conclude(attempt)
 
       # @yieldparam response [Response] whose body is not read yet
       # @return [Object] what the block returns
-      # @raise [Error]
       def stream(&consumer)
         loop do
           value, again = attempt(&consumer)
@@ -126,7 +124,6 @@ module Plait
       end
 
       # Goes on after a first attempt of the short way.
-      # @raise [Error]
       def finish(response)
         @attempts.begin
         conclude(identify(response))
@@ -134,7 +131,6 @@ module Plait
 
       # Goes on after a first attempt of the short way that has failed.
       # @param stale [Boolean] see {Connections#stale?}
-      # @raise [Error]
       def recover(error, stale:)
         @attempts.begin
         @attempts.stale if stale

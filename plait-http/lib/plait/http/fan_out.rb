@@ -137,7 +137,6 @@ module Plait
         @done = 0
       end
 
-      # @yieldparam answer [Response, Outcome]
       # @return [Array<Response, Outcome>, nil] in the order of the requests; with a block: nil
       def run(&consumer)
         return all unless consumer
@@ -154,7 +153,6 @@ module Plait
         @options.on_error == :skip ? answers.compact : answers
       end
 
-      # @yieldparam answer [Response, Outcome]
       def each(&receiver)
         if fibers? then on_pool(FiberPool.new(source, limit, outcomes: collect?, waits: @per_origin.nil?) { slot }, &receiver)
         elsif threads? then on_pool(ThreadPool.new(@requests, limit, outcomes: collect?) { slot }, &receiver)

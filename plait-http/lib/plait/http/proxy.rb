@@ -20,7 +20,6 @@ module Plait
       # no_proxy is a list of hosts, divided by commas or spaces: "example.org" also stands for the names below it,
       # ".example.org" for these names alone, "example.org:8080" for one port, "10.0.0.0/8" for addresses, "*" for all.
       class Environment
-        # @param env [#[]]
         def initialize(env = ENV)
           @env = env
         end
@@ -158,7 +157,6 @@ module Plait
       end
 
       # The proxy that the environment names for an origin, as curl, Go and Ruby's own URI read it: see {Environment}.
-      # @param env [#[]]
       # @return [Proxy::HTTP, Proxy::SOCKS5, nil]
       # @raise [UsageError] that names the variable
       def from_environment(origin, env = ENV)
@@ -187,8 +185,6 @@ module Plait
           @endpoint = Io::Endpoint.unix(path)
         end
 
-        # @param deadline [Deadline, nil]
-        # @return [Socket]
         # @raise [ConnectError, ConnectTimeout]
         def connect(connector, _origin, deadline:, phases:) = connector.connect(@endpoint, deadline: deadline, phases: phases)
 

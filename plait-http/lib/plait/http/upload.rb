@@ -189,7 +189,6 @@ module Plait
         # @param body [String, IO, #read, Enumerable<String>, Multipart] an IO is sent from where it stands; it is not closed
         # @param chunked [Boolean, nil] nil: where the length is not known; true: always; false: never, where the
         #   protocol frames the pieces itself (HTTP/2)
-        # @return [Upload]
         # @raise [UsageError] for an object that is no body
         def wrap(body, chunked: nil) = body.is_a?(Upload) ? body : new(Source.for(body), chunked: chunked)
       end

@@ -5,7 +5,7 @@ require_relative "../values/suggestion"
 
 module Plait
   module CLI
-    # Words from the command line, turned into values, or into one sentence that names the option.
+    # Words from the command line, turned into values, or into a {UsageError}: one sentence that names the option.
     module Arguments
       # Float() would take 1e999 for infinity, with a warning of its own.
       NUMBER = /\A[-+]?(\d{1,15}(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?\z/i
@@ -21,7 +21,6 @@ module Plait
 
       # @param option [String] as typed, "--rounds", for the message
       # @return [Integer] from 1 to {MOST}
-      # @raise [UsageError]
       def count(option, text)
         number = integer(option, text)
         raise UsageError, "#{option} #{text}: must be 1 or more" unless number.positive?
@@ -30,7 +29,6 @@ module Plait
         number
       end
 
-      # @raise [UsageError]
       def integer(option, text)
         Integer(text(option, text).delete("_"), 10)
       rescue ArgumentError
@@ -38,7 +36,6 @@ module Plait
       end
 
       # @return [Float] above zero
-      # @raise [UsageError]
       def positive(option, text)
         number = float(option, text)
         return number if number.positive?
@@ -47,7 +44,6 @@ module Plait
       end
 
       # @return [Float] zero or more
-      # @raise [UsageError]
       def seconds(option, text)
         number = float(option, text)
         return number unless number.negative?
@@ -55,7 +51,6 @@ module Plait
         raise UsageError, "#{option} #{text}: can't be negative"
       end
 
-      # @raise [UsageError]
       def float(option, text)
         return text.to_f if NUMBER.match?(text(option, text))
 
@@ -64,24 +59,20 @@ module Plait
 
       # @param text [String] "1,8,64"
       # @return [Array<Integer>] each 1 or more, without repetition
-      # @raise [UsageError]
       def limits(option, text) = words(option, text).map { |word| count(option, word) }.uniq
 
       # @param text [String] "threads,processes+fibers"
       # @param known [Array<Symbol>] names of mechanisms
       # @return [Array<Symbol, Array<Symbol>>] a composition is an Array of two
-      # @raise [UsageError]
       def mechanisms(option, text, known) = words(option, text).map { |word| mechanism(option, word, known) }.uniq
 
       # @return [Array<String>] what stands between the commas
-      # @raise [UsageError]
       def words(option, text)
         list = text(option, text).split(",").map(&:strip).reject(&:empty?)
         list.empty? ? raise(UsageError, "#{option} needs a value") : list
       end
 
       # @return [String] not empty
-      # @raise [UsageError]
       def text(option, text) = text.to_s.strip.empty? ? raise(UsageError, "#{option} needs a value") : text.to_s.strip
 
       def mechanism(option, word, known)

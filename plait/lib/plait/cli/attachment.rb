@@ -27,7 +27,6 @@ module Plait
       def print_json = @terminal.data("#{JSON.pretty_generate(ask)}\n")
 
       # A new screen each interval; without a terminal one.
-      # @param seconds [Float]
       def show(seconds)
         snapshot = ask
         loop do

@@ -31,7 +31,6 @@ module Plait
       # @return [Integer] steps over all sessions
       attr_reader :done
 
-      # @return [Integer]
       def total = @plan.sum
 
       # One of the hashes of {Lab::Progress}.

@@ -31,7 +31,6 @@ module Plait
           @declared.each { |name, settings| declare(name, settings) }
         end
 
-        # @param argv [Array<String>]
         # @return [Array(Array<String>, Hash)] the words, and the options' values by name
         # @raise [UsageError]
         def split(argv)

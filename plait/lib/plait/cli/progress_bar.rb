@@ -9,7 +9,6 @@ module Plait
     module TimeLeft
       DAY = 86_400
 
-      # @param seconds [Numeric]
       # @return [String] "about 2 min left"
       def self.words(seconds)
         return "more than a day left" if seconds > DAY

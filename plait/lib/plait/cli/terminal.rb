@@ -28,8 +28,6 @@ module Plait
       # @return [Boolean] no progress and no notices; results and errors are still printed
       attr_accessor :quiet
 
-      # @param out [IO]
-      # @param err [IO]
       # @param env [#[]] NO_COLOR, TERM and COLUMNS are read
       def initialize(out: $stdout, err: $stderr, env: ENV)
         @out = out

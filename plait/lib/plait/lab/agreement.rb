@@ -32,7 +32,6 @@ module Plait
       # @return [Integer] how many results
       def size = @fingerprints.bytesize / FINGERPRINT_BYTES
 
-      # @param other [ResultDigest]
       # @return [Integer, nil] the first item whose results differ; nil when each one agrees
       def first_difference(other)
         common = [size, other.size].min

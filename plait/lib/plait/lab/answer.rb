@@ -22,7 +22,6 @@ module Plait
           choices.group_by(&:group).map { |group, rows| new(report, group, rows) }
         end
 
-        # @param answers [Array<Answer>]
         # @return [Table] a line for each, and equal rows as notes
         def table(answers)
           notes = answers.filter_map(&:note).uniq

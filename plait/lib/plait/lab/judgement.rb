@@ -28,7 +28,6 @@ module Plait
       Comparison = Struct.new(:ratio, :low, :high, :rounds, :answer, keyword_init: true)
 
       # @param on [Symbol, Array<Symbol>] a mechanism or a composed pair
-      # @param limit [Integer, Array<Integer>, nil]
       # @return [Array<Numeric>] sorts rows by how simple they are
       def self.simplicity(on, limit = nil)
         names = Array(on)

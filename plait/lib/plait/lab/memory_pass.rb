@@ -73,7 +73,6 @@ module Plait
       private_constant :ITEMS, :OBJECTS_OF_ONE, :RACTORS, :ELSEWHERE
 
       # @param measurement [Measurement] of a timed trial of the cell: says how many items are few enough
-      # @param warmup [Integer]
       # @param bound [Numeric] seconds
       def initialize(cell, measurement, warmup: 1, bound: 120.0)
         @cell = cell
@@ -89,7 +88,6 @@ module Plait
         "allocations could not be counted: #{e.message}"
       end
 
-      # @return [Array]
       def items
         @items ||= @cell.memory_items || @cell.items.first([ITEMS, by_time, by_objects].min.clamp(1, ITEMS))
       end

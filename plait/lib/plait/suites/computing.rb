@@ -20,7 +20,6 @@ module Plait
         NUMBERS = 40_000
         FIRST = 1_000_000
 
-        # @param first [Integer]
         # @param count [Integer] numbers to try
         # @return [Array(Integer, Integer)] the number with the longest chain, and its length
         def self.longest(first, count)
@@ -98,7 +97,6 @@ module Plait
         # @param cell [Lab::Cell] the row
         # @param warmup [Integer] passes before the one that counts
         # @param bound [Numeric] seconds after which the trial counts as hung
-        # @return [Lab::Measurement]
         def call(cell, warmup:, bound:)
           reader, writer = IO.pipe
           pid = Process.spawn(ENVIRONMENT, *command(warmup), in: File::NULL, %i[out err] => writer, pgroup: true)

@@ -72,7 +72,6 @@ module Plait
 
         # Reads the records after a point, and cuts off a last line that is torn.
         # @yieldparam number [Integer] of a line that is finished
-        # @yieldparam ok [Boolean]
         def recover(offset)
           raise UsageError, changed("it is shorter than it was") if @file.size < offset
 

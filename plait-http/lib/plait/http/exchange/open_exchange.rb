@@ -72,7 +72,6 @@ module Plait
       private_constant :Checkout, :Body
 
       # @return [Response] whose body is not read yet
-      # @raise [Error]
       def open = stream(&:itself)
 
       private

@@ -46,7 +46,6 @@ module Plait
           @item = item
         end
 
-        # @param item [String, URI, Request, Hash]
         # @param waiter [Waiter, nil] may take the answer instead
         # @return [Response, nil] nil: the request is on its way, and the waiter has the slot
         # @raise [Error, DeadlineExceeded]

@@ -70,7 +70,6 @@ module Plait
         # @return [Boolean] whether it has ended
         def complete? = @complete || false
 
-        # @param pairs [Array<Array(String, String)>]
         # @param last [Boolean] whether the stream ends with it
         # @raise [RemoteProtocolError, LimitExceeded]
         def head(pairs, last)
@@ -194,7 +193,6 @@ module Plait
         attr_accessor :stream
 
         # @param fields [Array<Array(String, String)>] see {RequestFields}
-        # @param endpoint [Io::Endpoint, String, nil]
         # @param deadline [Float, nil] monotonic seconds
         def initialize(fields, answer, endpoint:, timeouts: nil, deadline: nil, streamed: false)
           @fields = fields
@@ -247,10 +245,8 @@ module Plait
         # @return [Boolean] whether nothing more will come
         def over? = !@error.nil? || @answer.complete?
 
-        # @raise [Error]
         def check! = @error && raise(@error)
 
-        # @raise [ReadTimeout, WriteTimeout, PoolTimeout]
         def check_time! = late? && raise(too_late)
 
         # @return [Float, nil] seconds that it may wait from now on
@@ -273,7 +269,6 @@ module Plait
         end
 
         # @param code [Symbol] by which the peer has reset it
-        # @return [ConnectionClosed]
         def turned_away(code)
           advice, safe = REFUSALS[code]
           closed("the peer has reset it (#{code.upcase})#{advice}", retry_safe: safe || false)

@@ -72,7 +72,6 @@ module Plait
       Settings = Struct.new(:total, :per_key, :idle_timeout, :strict, keyword_init: true) do
         include Io::CheckedOptions
 
-        # @return [Settings]
         # @raise [UsageError] for an unknown setting, or a value that makes no sense
         def with(**changes) = self.class.build({ **to_h, **changes })
 

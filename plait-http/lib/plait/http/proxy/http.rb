@@ -12,7 +12,6 @@ module Plait
       # The talk with a proxy before its connection is the origin's. If it fails, nothing has reached the
       # origin: it is a failure to connect, and asking again does nothing twice.
       class Handshake
-        # @param proxy [#endpoint]
         # @param target [Io::Endpoint] that the proxy shall connect to
         def initialize(proxy, target, deadline)
           @proxy = proxy
@@ -49,7 +48,6 @@ module Plait
         end
 
         # @param what [String] "refused to connect to"
-        # @param reason [Exception, String, nil]
         def refusal(what, reason = nil)
           message = "the proxy #{@proxy} #{what} #{@target.name}"
           message += ": #{reason.is_a?(Exception) ? reason.message : reason}" if reason

@@ -20,7 +20,6 @@ module Plait
         private_constant :RAW, :AUTHORITY, :DOTS, :LABEL, :LONGEST_LABEL
 
         class << self
-          # @return [String]
           # @raise [UsageError] for a name that has no form in ASCII
           def call(text)
             text = text.encoding == Encoding::BINARY ? text.dup.force_encoding(Encoding::UTF_8) : text.encode(Encoding::UTF_8)

@@ -26,7 +26,6 @@ module Plait
         PAGE = 4096
         private_constant :SPARE, :BURST, :BUSY, :SHARE, :REMEMBERED, :PAGE
 
-        # @param connections [Integer]
         def initialize(connections = 10_000, root: "/", limits: Process)
           super(root: root)
           @connections = connections

@@ -63,7 +63,6 @@ module Plait
           @folders = path.split(File::PATH_SEPARATOR) + folders.flat_map { |glob| Dir.glob(glob).reverse }
         end
 
-        # @param names [Array<String>]
         # @return [String, nil] path of the first of them that is there
         def find(*names)
           names.flat_map { |name| @folders.map { |folder| File.join(folder, name) } }

@@ -85,7 +85,6 @@ module Plait
         end
 
         # @param again [Boolean] whether items may run a second time, to look for blocks of an event loop
-        # @return [Profile]
         # @raise [FreshProcess::Failed]
         def call(again: true)
           profile = apart { beside_a_thread }

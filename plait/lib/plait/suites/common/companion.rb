@@ -26,7 +26,6 @@ module Plait
         # @param file [String] to be required
         # @param code [String] to be run
         # @param gems [Array<String>] whose code it needs, too
-        # @return [Companion]
         def launch(file, code, gems: ["io-event"])
           # Not spawn with a pipe: JRuby redirects to a pipe only with an option of its JVM.
           new(IO.popen([{ "RUBYOPT" => nil }, *ruby, "--disable=gems", *load_path(gems), "-r#{file}", "-e", code,

@@ -52,7 +52,6 @@ module Plait
         # @return [SiteTarget] every row asks the same
         def row(_label) = self
 
-        # @return [URI::HTTP]
         def uri(_id) = @uri
 
         def path(_id) = @uri.request_uri
