@@ -6,8 +6,7 @@ require_relative "auth/digest"
 
 module Plait
   module HTTP
-    # The Authorization field (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), Digest (RFC 7616), or a text of
-    # the caller.
+    # The Authorization field (RFC 9110 §11.6.2): Basic (RFC 7617), Bearer (RFC 6750), Digest (RFC 7616), or a text of the caller.
     # @api private
     module Auth
       FORMS = "[user, password], {basic: [user, password]}, {bearer: token}, {digest: [user, password]}, the value of the " \

@@ -188,8 +188,7 @@ module Plait
       # @param how [Hash]
       # @option how [Integer, nil] :per_origin of these, to one origin
       # @option how [Symbol, Array<Symbol>, nil] :on nil: fibers where Ruby has them, the cheapest way; else see {Plait.map}
-      # @option how [Symbol] :on_error :raise (the first failure ends it all), :collect ({Outcome}s instead of responses) or
-      #   :skip
+      # @option how [Symbol] :on_error :raise (the first failure ends it all), :collect ({Outcome}s instead of responses) or :skip
       # @option how [Numeric, Deadline, nil] :deadline seconds for all of it
       # @option how [#call, nil] :progress called with (done, total or nil) after each request
       # @yieldparam response [Response, Outcome] in the order in which they come, in the calling thread; leaving the block

@@ -111,8 +111,7 @@ module Plait
       # @return [Array<Array(String, String)>]
       def to_a = @pairs.dup
 
-      # @return [Hash{String => String}] names in lower case; several values joined by ", ", Set-Cookie's by a line
-      #   feed
+      # @return [Hash{String => String}] names in lower case; several values joined by ", ", Set-Cookie's by a line feed
       def to_h
         @pairs.group_by { |name, _| name.downcase }.to_h do |name, pairs|
           [name, joined(pairs.map(&:last), name == SET_COOKIE ? "\n" : ", ")]

@@ -225,8 +225,7 @@ module Plait
         "#<Plait::HTTP::Response #{status} #{reason}#{" of #{url}" if url}, #{size}>"
       end
 
-      # For a result of another process. A body that is still to be read does not travel, and the request does without its
-      # own.
+      # For a result of another process. A body that is still to be read does not travel, and the request does without its own.
       def _dump(_level)
         Marshal.dump([head_bytes, status, version, reason.bytesize, encoded?,
                       { body: body, url: url, phases: phases, trailers: trailers, durations: durations,

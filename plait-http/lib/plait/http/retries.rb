@@ -5,9 +5,8 @@ require "plait/values/errors"
 
 module Plait
   module HTTP
-    # When a request is sent again, and after what pause: only where that can't do anything twice. A request is safe to
-    # repeat when its method is idempotent (RFC 9110 §9.2.2) and its body can be sent again, or when nothing of it has been
-    # sent.
+    # When a request is sent again, and after what pause: only where that can't do anything twice. A request is safe to repeat
+    # when its method is idempotent (RFC 9110 §9.2.2) and its body can be sent again, or when nothing of it has been sent.
     class Retries < Backoff
       KEYS = [*Backoff::KEYS, :statuses, :retry_after, :methods].freeze
       # Statuses that ask for a later attempt: Request Timeout, Too Many Requests, and failures of a server behind a proxy.

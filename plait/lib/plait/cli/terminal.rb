@@ -4,9 +4,8 @@ require "io/console"
 
 module Plait
   module CLI
-    # All output for people goes through here: results to standard output, notices about them
-    # (progress, notices, errors) to standard error. Colour only on a terminal, never with NO_COLOR; characters beyond
-    # ASCII only in a UTF-8 locale.
+    # All output for people goes through here: results to standard output, notices about them (progress, notices, errors) to
+    # standard error. Colour only on a terminal, never with NO_COLOR; characters beyond ASCII only in a UTF-8 locale.
     class Terminal
       # The reader of standard output went away, as in `plait lab | head -1`.
       class Closed < StandardError; end

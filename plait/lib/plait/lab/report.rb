@@ -116,8 +116,7 @@ module Plait
         Judgement.new(simple.to_h { |row,| [row, row.seconds] }.compare_by_identity, noise: noise(rows))
       end
 
-      # Where other programs keep the processors, small differences are chance, and so are differences between a row and its
-      # twin.
+      # Where other programs keep the processors, small differences are chance, and so are differences between a row and its twin.
       def noise(rows)
         shares = rows.select { |row| Row::ONE_THREAD.include?(row.on) }.filter_map(&:delayed_share)
         [1.0 + (shares.max || 0.0), *rows.map { |row| Judgement.noise(row.seconds, row.twin) }].max

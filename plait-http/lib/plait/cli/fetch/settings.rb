@@ -61,8 +61,7 @@ module Plait
         end
       end
 
-      # The words and options of the command line, as values. A mistake in them is reported before anything is sent or
-      # written.
+      # The words and options of the command line, as values. A mistake in them is reported before anything is sent or written.
       class Settings
         # Requests at once: more of them are faster, and need more memory and open files.
         LIMIT = 64

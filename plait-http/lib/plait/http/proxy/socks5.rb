@@ -12,8 +12,7 @@ module Plait
       # A SOCKS proxy, version 5 (RFC 1928), with or without a user and a password (RFC 1929). Frozen; equal to another one
       # with the same credentials.
       class SOCKS5
-        # The talk on one connection to a SOCKS5 proxy. It reads only the proxy's answers: the next byte is the
-        # origin's.
+        # The talk on one connection to a SOCKS5 proxy. It reads only the proxy's answers: the next byte is the origin's.
         class Talk
           # The proxy works and has not reached this address. Its message becomes that of a ConnectError.
           class Unreachable < StandardError; end

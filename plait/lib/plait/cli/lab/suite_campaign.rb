@@ -18,8 +18,7 @@ module Plait
         ALL = "all"
         # Read off the names of files, since no suite has to be loaded for them.
         WORDS = [*Parts.new("suites").names, ALL].freeze
-        # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two
-        # cores.
+        # Seconds: with what starting and counting takes, "all" stays below four minutes on a slow machine with two cores.
         BUDGET = 200.0
         # Seconds for a suite with --full.
         FULL_BUDGET = 3600.0

@@ -118,8 +118,7 @@ module Plait
         end
       end
 
-      # The embedded origin as the target. It counts the requests of each row apart, which proves how many were really in
-      # flight.
+      # The embedded origin as the target. It counts the requests of each row apart, which proves how many were really in flight.
       class EmbeddedTarget
         # An answer that is not the one to this request.
         class WrongAnswer < Error; end
