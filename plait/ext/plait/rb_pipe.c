@@ -59,10 +59,13 @@ static int pipe_count(VALUE list) {
     return NIL_P(list) ? 0 : (int)RARRAY_LEN(list);
 }
 
-/* NativePipe.ready?(readables, writables, exceptables): whether IO.select would find any; each list an Array of IOs or nil. */
-static VALUE pipe_ready(int argc, VALUE *lists, VALUE self) {
+/*
+ * NativePipe.ready?(readables, writables, exceptables): whether IO.select would find any; each list an Array of IOs or nil. False
+ * where poll(2) fails: it takes no more entries than the process may have descriptors, and a list may name one many times.
+ */
+static VALUE pipe_ready(VALUE self, VALUE readables, VALUE writables, VALUE exceptables) {
     (void)self;
-    rb_check_arity(argc, 3, 3);
+    const VALUE lists[] = {readables, writables, exceptables};
     int count = 0;
     VALUE buffer;
     struct pollfd *files = ALLOCV_N(struct pollfd, buffer, pipe_count(lists[0]) + pipe_count(lists[1]) + pipe_count(lists[2]) + 1);
@@ -75,8 +78,8 @@ static VALUE pipe_ready(int argc, VALUE *lists, VALUE self) {
     int found;
     do found = poll(files, count, 0);
     while (found < 0 && errno == EINTR);
-    bool ready = found < 0;
-    for (int i = 0; i < count; i++) ready |= (files[i].revents & (files[i].events | POLLNVAL)) != 0;
+    bool ready = false;
+    for (int i = 0; i < count && found > 0; i++) ready |= (files[i].revents & (files[i].events | POLLNVAL)) != 0;
     ALLOCV_END(buffer);
     return ready ? Qtrue : Qfalse;
 }
@@ -87,5 +90,5 @@ void plait_init_pipe(VALUE plait) {
     VALUE native = rb_define_module_under(plait, "NativePipe");
     rb_define_singleton_method(native, "read", pipe_read, 2);
     rb_define_singleton_method(native, "write", pipe_write, 2);
-    rb_define_singleton_method(native, "ready?", pipe_ready, -1);
+    rb_define_singleton_method(native, "ready?", pipe_ready, 3);
 }

@@ -60,6 +60,18 @@ class CompatSelectTest < Minitest::Test
     assert_equal(["nil\n" * 3, ""], [result.out, result.err])
   end
 
+  # poll(2) refuses more entries than there may be descriptors; it is asked once the time is over.
+  def test_one_descriptor_many_times
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait/mechanisms/scheduler"
+      Process.setrlimit(:NOFILE, 64)
+      reader, writer = IO.pipe
+      Fiber.set_scheduler(Plait::Scheduler.new)
+      Fiber.schedule { p IO.select([reader] * 100, nil, nil, 0.001), writer.closed? }
+    RUBY
+    assert_equal(["nil\nfalse\n", ""], [result.out, result.err])
+  end
+
   # Ruby's own select knows nothing of it, either.
   def test_the_timeout_of_an_io_is_for_its_own_methods
     in_fiber do
