@@ -38,8 +38,7 @@ module Plait
         def initialize(rackup, settings)
           @rackup = rackup
           @settings = settings
-          @log = Tempfile.new("plait-advise", mode: File::APPEND)
-          @log.unlink
+          @log = nameless_file
         end
 
         # @return [String, nil] the first line on its standard error that is no frame of a backtrace
@@ -89,6 +88,13 @@ module Plait
         end
 
         private
+
+        # A file that has had no name is not left behind by a kill. NFS, and Linux before 3.11, have no such files.
+        def nameless_file
+          File.open(Dir.tmpdir, File::RDWR | File::APPEND | File::TMPFILE, 0o600)
+        rescue SystemCallError, NameError
+          Tempfile.new("plait-advise", mode: File::APPEND).tap(&:unlink)
+        end
 
         def heard(answer)
           raise Failed, "the app was not loaded within #{START} s" unless answer.wait_readable(START)
