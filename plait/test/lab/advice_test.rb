@@ -101,8 +101,17 @@ class AdviceTest < Minitest::Test
   def test_workloads_whose_best_mechanism_is_known
     %w[waits_few one_item].each do |name|
       one = Labelled.all.find { |workload| workload.name == name }
-      advice = Plait.advise(one.items, budget: 6, among: %i[sequence threads processes], &one.body)
-      assert_includes(one.right, advice.on, advice.to_s)
+      advice = [6, 24, 96].lazy.map { |budget| advise(one, budget) }.find { |found| one.right.include?(found.on) }
+      assert(advice, "#{name} is not settled in 96 s")
+    end
+  end
+
+  private
+
+  # On a busy machine a short budget settles nothing, and says so.
+  def advise(workload, budget)
+    Plait.advise(workload.items, budget: budget, among: %i[sequence threads processes], &workload.body).tap do |advice|
+      assert_includes([*workload.right, nil], advice.on, advice.to_s) unless advice.certainty == :unsettled
     end
   end
 end
