@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "msgpack"
 require "support/fresh_ruby"
 require_relative "transcript"
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "msgpack"
 require_relative "samples"
 require_relative "transcript"
 

@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "msgpack"
 require_relative "samples"
 require_relative "writer_cases"
 

@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "msgpack"
 require "plait/protocols/messagepack_rpc"
 
 class MessagePackRPCRulesTest < Minitest::Test
