@@ -59,6 +59,35 @@ class DBActiveRecordTest < Minitest::Test
     assert_match(/\Afiber\nActiveRecord's isolation_level must stay :fiber/, result.out, result.err)
   end
 
+  # An interrupt in ActiveRecord's `ensure` part, before a connection is given back.
+  LEFT = <<~RUBY
+    require "plait"
+    %<load>s
+    NAMES = { 1 => "n1", 2 => "n2" }
+    Cut = Class.new(Exception)
+    module Late
+      def release_connection(*) = Thread.current[:late] ? raise(Cut, Thread.current[:late] = nil) : super
+    end
+    people = connect(*ARGV)
+    pool = people.connection_pool.tap { |one| one.singleton_class.prepend(Late) }
+    begin
+      Thread.current[:late] = true
+      people.name_of(1)
+    rescue Cut
+      puts "cut"
+    end
+    puts pool.active_connection?.inspect, people.name_of(2), pool.stat[:busy]
+    leased = pool.with_connection { people.respond_to?(:lease_connection) ? people.lease_connection : people.connection }
+    puts ActiveRecord.version < Gem::Version.new("7.2") || leased.equal?(pool.active_connection?)
+  RUBY
+
+  def test_a_connection_that_an_interrupt_left_is_given_back
+    skip_without_it
+    server = Support::MariadbServer.shared
+    result = run_with(format(LEFT, load: MODEL), "mysql2", server.host, server.port.to_s, server.user, server.database)
+    assert_equal("cut\nnil\nn2\n0\ntrue\n", result.out, result.err)
+  end
+
   private
 
   def model = MODEL

@@ -30,6 +30,7 @@ module Support
 
       # Terms of the field that are right in one place only.
       RIGHT = {
+        "plait-db" => { "lease" => "ActiveRecord's checkout that lasts longer than the block, since 7.2" },
         "plait-shard" => {
           "claim" => "an option of Redis's XREADGROUP, and a key in Redis of a proxy that takes the lock of a resharding",
           "lease" => "a lock with a time limit, which a proxy holds in Redis"

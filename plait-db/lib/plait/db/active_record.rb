@@ -44,6 +44,9 @@ module Plait
       # Throws away a cut connection, and one that an interrupt has separated from its user.
       # @api private
       module Discarding
+        LEASES = Gem::Version.new("7.2")
+        private_constant :LEASES
+
         def with_connection(...)
           return super if active_connection?
 
@@ -74,9 +77,20 @@ module Plait
           connection = Thread.current[KEY]
           Thread.current[KEY] = nil
           @available.recount
-          return if connection.nil? || connection.equal?(active_connection?)
+          return if connection.nil?
+          return give_back if connection.equal?(active_connection?)
 
           connection.throw_away! if connection.owner.equal?(::ActiveSupport::IsolatedExecutionState.context)
+        end
+
+        # An interrupt came before ActiveRecord could give it back: it would be the connection of the next item.
+        def give_back
+          release_connection unless kept_on_purpose?
+        end
+
+        # Since 7.2 the block may have leased it for longer.
+        def kept_on_purpose?
+          respond_to?(:connection_lease, true) ? connection_lease.sticky : ::ActiveRecord.version >= LEASES
         end
 
         # ActiveRecord's `raw_connection` would first check the server, on the connection in the middle of a call, and so wait for
