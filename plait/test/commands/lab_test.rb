@@ -46,6 +46,40 @@ class LabCommandTest < Minitest::Test
     assert_empty Dir.children(folder).grep(/\Aplait-report/)
   end
 
+  def test_a_saved_report_is_shown_again
+    plait("lab", "waiting", *QUICK, "--json", "a.json", "--no-html")
+    shown = plait("lab", "report", "a.json")
+    assert_equal 0, shown.code, shown.err
+    assert_match(/what the work does.*waits: 3 sleeps.*\nreport: plait-report\.html\Z/m, shown.out)
+    markdown = plait("lab", "report", "--markdown", "a.json", "--no-html")
+    assert_match(/\A# Plait lab$/, markdown.out)
+    assert_match(/waits: 3 sleeps/, markdown.err)
+    refute_match(/what is allocated|time +min/, shown.out)
+    assert_match(/^  sequence +\d/, plait("lab", "report", "a.json", "--tables", "--no-html").out)
+  end
+
+  def test_two_saved_reports_side_by_side
+    plait("lab", "waiting", *QUICK, "--json", "a.json", "--no-html")
+    result = plait("lab", "diff", "a.json", "a.json")
+    assert_equal 0, result.code, result.err
+    assert_match(/^ +before +after  after ÷ before  said\n.*^  sequence .*  1\.00 ×  not settled\n/m, result.out)
+    assert_match(/\nOf 2 rows 2 not settled\.\n\z/, result.out)
+    assert_match(/^\| sequence \|.*\| 1\.00 × \| not settled \|$/, plait("lab", "diff", "a.json", "a.json", "--markdown").out)
+    refute_path_exists path("plait-report.html")
+  end
+
+  def test_bad_input_of_saved_reports
+    File.write(path("odd.json"), "{}")
+    { %w[report] => /takes 1 file, not 0: plait lab report FILE\.json/, %w[diff odd.json] => /takes 2 files, not 1/,
+      %w[report none.json] => /can't read none\.json: No such file/, %w[report odd.json] => /odd\.json is no report/,
+      %w[report odd.json --rounds 3] => /--rounds has no effect on what was measured before/,
+      %w[waiting computing] => /plait lab takes one argument at most: "computing" is one too many/ }.each do |words, message|
+      result = plait("lab", *words)
+      assert_equal [2, ""], [result.code, result.out], words.inspect
+      assert_match(message, result.err)
+    end
+  end
+
   def test_json_before_the_suite
     result = plait("lab", "--json", "waiting", *QUICK, "--no-html")
     assert_equal "waiting", JSON.parse(result.out).dig("reports", 0, "workload", "name")

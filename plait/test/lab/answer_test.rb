@@ -7,7 +7,7 @@ require_relative "builders"
 class LabAnswerTest < Minitest::Test
   include LabBuilders
 
-  Answer = Lab.const_get(:Answer)
+  AnswerTable = Lab.const_get(:AnswerTable)
 
   def test_the_simplest_of_equals_and_a_footnote_with_the_others
     table = table_of(row(:sequence, 9.9, 10.3), row(:threads, 3.0, 3.2), row(:fibers, 3.1, 3.3))
@@ -96,7 +96,7 @@ class LabAnswerTest < Minitest::Test
 
   def answers(*rows) = report(*rows).answers
 
-  def table_of(*rows) = Answer.table(answers(*rows))
+  def table_of(*rows) = AnswerTable.of(answers(*rows).map(&:to_h))
 
   def cells(*rows) = table_of(*rows).rows.map { |cells| cells.drop(1) }
 end

@@ -44,6 +44,40 @@ class LabReportTest < Minitest::Test
     assert_equal(wanted, lines.first.slice(*wanted.keys))
   end
 
+  def test_what_is_loaded_is_what_was_saved
+    own = report(row(%i[processes fibers], 1.0, limit: [2, 4], group: "a"), row(:threads, 2.0, group: "b"),
+                 Lab::Row.new(cell(:ractors), []), error: IOError.new("gone"))
+    def (own.workload).tables(rows) = [Plait::Lab::Table.new("mine", ["", "n"], rows.map { |row| [row.label, row.n.to_s] })]
+    [sample, own, report(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0)), interrupted: true)].each do |one|
+      Dir.mktmpdir("plait-test-") do |folder|
+        loaded = Lab::ReportSet.load(one.save(File.join(folder, "report.json")))
+        %i[to_s to_html to_markdown to_csv to_json].each { |form| assert_equal(one.public_send(form), loaded.public_send(form)) }
+      end
+    end
+  end
+
+  def test_a_file_that_is_no_report_says_so
+    Dir.mktmpdir("plait-test-") do |folder|
+      path = File.join(folder, "r.json")
+      { "{" => /no JSON/, "\xff" => /no JSON/, "[]" => /no report/, "{\"reports\": [1]}" => /schema nil/,
+        "{\"reports\": [{\"schema\": 9}]}" => /schema 9, and this version of plait reads 2/,
+        "{\"reports\": [{\"schema\": 2, \"workload\": {}}]}" => /lacks environment, .*, timelines; measure again/,
+        "{\"reports\": []}" => /no report/ }.each do |content, message|
+        File.binwrite(path, content)
+        assert_match(message, assert_raises(Plait::UsageError) { Lab::ReportSet.load(path) }.message)
+      end
+    end
+    assert_match(/can't read .*No such file/, assert_raises(Plait::UsageError) { Lab::ReportSet.load("/nowhere/r.json") }.message)
+  end
+
+  def test_markdown_is_text_whatever_labels_hold
+    text = report(row(:sequence, 2.0, label: "a|b <i>*\n_`x"), row(:threads, 1.0), notes: ["it rained"]).to_markdown
+    assert_includes(text, "| a\\|b \\<i\\>\\* \\_\\`x | 2.00 s |")
+    assert_match(/\A# Plait lab\n\nRuby .*\n\n\| what the work does \| use \|.*\n\| --- \| --- \| ---: \|/, text)
+    assert_match(/^- it rained$/, text)
+    assert_equal(1, text.scan("<details>").size)
+  end
+
   def test_failures_and_interruptions_are_told
     failed = Lab::Row.new(cell(:threads), [Lab::Measurement.failed("threads", "no")])
     data = report(row(:sequence, 1.0), failed, interrupted: true, error: IOError.new("gone")).to_h
@@ -62,7 +96,7 @@ class LabReportTest < Minitest::Test
     set = Lab::ReportSet.new([sample, report(row(:sequence, 1.0), title: "other", interrupted: true)])
     assert_equal([false, true], set.to_h[:reports].map { |one| one[:interrupted] })
     assert_equal(4, set.to_csv.lines.size)
-    assert_equal(2, set.to_html.scan("<section>").size)
+    assert_equal(2, set.to_html.scan('<section id="part').size)
   end
 
   def test_for_people
@@ -85,11 +119,13 @@ class LabReportTest < Minitest::Test
 
   def test_the_ending_of_the_path_is_the_format
     Dir.mktmpdir("plait-test-") do |folder|
-      paths = %w[json csv html].map { |ending| sample.save(File.join(folder, "report.#{ending}")) }
-      assert_equal(["{", "workload", "<!DOCTYPE html>"], paths.map { |path| File.read(path)[/\A(\{|\w+|<[^>]+>)/] })
+      paths = %w[json csv md html].map { |ending| sample.save(File.join(folder, "report.#{ending}")) }
+      assert_equal(["{", "workload", "# Plait lab", "<!DOCTYPE html>"], paths.map do |path|
+        File.read(path)[/\A(\{|\w+|<[^>]+>|# .*)/]
+      end)
       error = assert_raises(Plait::UsageError) { sample.save(File.join(folder, "report.pdf")) }
-      assert_match(/end it in \.html, \.json or \.csv/, error.message)
-      assert_equal(3, Dir.children(folder).size)
+      assert_match(/end it in \.html, \.json, \.csv or \.md/, error.message)
+      assert_equal(4, Dir.children(folder).size)
     end
   end
 

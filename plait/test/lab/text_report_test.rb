@@ -6,7 +6,7 @@ require "test_helper"
 require "plait/lab"
 
 class TextReportTest < Minitest::Test
-  Answer = Plait::Lab.const_get(:Answer)
+  AnswerTable = Plait::Lab.const_get(:AnswerTable)
   Tables = Plait::Lab.const_get(:Tables)
   LEAST = Plait::Lab.const_get(:TextReport)::LEAST
 
@@ -16,10 +16,10 @@ class TextReportTest < Minitest::Test
   end
 
   def test_on_a_narrow_terminal_the_answer_stays
-    table = Answer.table([])
-    assert_empty Answer::KEPT - table.columns
+    table = AnswerTable.of([])
+    assert_empty AnswerTable::KEPT - table.columns
     text = Plait.const_get(:TextTable).new(table.columns, [%w[work threads 1s 2 yes]], alignments: table.alignments, width: 30,
-                                                                                       keep: Answer::KEPT)
+                                                                                       keep: AnswerTable::KEPT)
     assert_equal ["in sequence → with it", "faster"], text.dropped
   end
 

@@ -97,7 +97,7 @@ module Plait
       # @raise [UsageError] before anything was run
       def call
         terminal.quiet = options["quiet"]
-        outputs = Outputs.new(terminal, **%w[json csv html].to_h { |name| [name.to_sym, path(name)] })
+        outputs = Outputs.new(terminal) { |name| path(name) }
         measure(yield, **manner)
         conclude(outputs)
       end

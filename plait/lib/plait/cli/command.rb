@@ -23,7 +23,7 @@ module Plait
       EXAMPLES = {}.freeze
       # Number of words, options not counted.
       ARGUMENTS = (0..0)
-      MOST_WORDS = ["no argument", "one argument at most", "two arguments at most"].freeze
+      MOST_WORDS = ["no argument", "one argument at most", "two arguments at most", "three arguments at most"].freeze
       private_constant :MOST_WORDS
 
       # @return [String] as typed
@@ -65,13 +65,14 @@ module Plait
 
       def check_words
         name = self.class.command_name
-        most = self.class::ARGUMENTS.max
         return missing_word if words.size < self.class::ARGUMENTS.min
-        return if words.size <= most
+        return if words.size <= most_words
 
-        raise UsageError, "plait #{name} takes #{MOST_WORDS.fetch(most)}: " \
-                          "\"#{words[most]}\" is one too many; see plait help #{name}"
+        raise UsageError, "plait #{name} takes #{MOST_WORDS.fetch(most_words)}: " \
+                          "\"#{words[most_words]}\" is one too many; see plait help #{name}"
       end
+
+      def most_words = self.class::ARGUMENTS.max
 
       def missing_word
         raise UsageError, "plait #{self.class.command_name} lacks an argument; its usage is: plait #{self.class::USAGE}"

@@ -25,6 +25,7 @@ module Plait
         json: { banner: "[FILE]", lazy: "-",
                 desc: "all figures as JSON; without FILE to standard output, and all else to standard error" },
         csv: { banner: "[FILE]", lazy: "-", desc: "the same as CSV, one line a row" },
+        markdown: { banner: "[FILE]", lazy: "-", desc: "the answer and the tables as Markdown, for an issue" },
         html: { banner: "FILE", desc: "tables and plots as one page" },
         quiet: { type: :boolean, desc: "no progress; answers, tables and errors only" }
       }.freeze

@@ -7,25 +7,26 @@ require_relative "../values/errors"
 
 module Plait
   module CLI
-    # Writes the reports: JSON and CSV to standard output or a file, HTML to a file.
+    # Writes the reports: JSON, CSV and Markdown to standard output or a file, HTML to a file.
     class Outputs
       STANDARD_OUTPUT = "-"
+      # Option => what makes its text.
+      FORMATS = { json: :to_json, csv: :to_csv, markdown: :to_markdown, html: :to_html }.freeze
+      private_constant :FORMATS
 
-      # @param json [String, nil] a path, "-" for standard output, nil for none
-      # @param csv [String, nil] likewise
-      # @param html [String, nil] a path, nil for none
+      # @yieldparam name [String] of an option
+      # @yieldreturn [String, nil] its value: a path, "-" for standard output, nil for none
       # @raise [UsageError] when two of them would get mixed up
       # @raise [WriteError] when there is no such folder, or none to write to: raised before minutes of measuring
-      def initialize(terminal, json: nil, csv: nil, html: nil)
+      def initialize(terminal)
         @terminal = terminal
-        @json = json
-        @csv = csv
-        @html = html
+        @paths = FORMATS.keys.to_h { |name| [name, yield(name.to_s)] }.compact
         check
-        terminal.reserve_output if [json, csv].include?(STANDARD_OUTPUT)
+        terminal.reserve_output if @paths.value?(STANDARD_OUTPUT)
       end
 
       # Writes all reports, the ones for standard output first.
+      # @param reports [Array<#to_h>] reports, or their records
       # @return [Array<Exception>] one for each report that could not be written
       def write(reports)
         return [] if reports.empty?
@@ -37,20 +38,18 @@ module Plait
       private
 
       def check
-        raise UsageError, "--json and --csv can't both go to standard output: name a file for one" if both?
+        one, other = @paths.select { |_, path| path == STANDARD_OUTPUT }.keys
+        raise UsageError, "--#{one} and --#{other} can't both go to standard output: name a file for one" if other
 
-        files = [@json, @csv, @html].compact - [STANDARD_OUTPUT]
+        files = @paths.values - [STANDARD_OUTPUT]
         twice = files.find { |path| files.count { |other| File.expand_path(other) == File.expand_path(path) } > 1 }
-        raise UsageError, "#{twice} would be written twice: name another file for --json, --csv or --html" if twice
+        raise UsageError, "#{twice} would be written twice: name another file for one of the options" if twice
 
         files.each { |path| AtomicFile.check(path) }
       end
 
-      def both? = [@json, @csv].all?(STANDARD_OUTPUT)
-
       def destinations
-        wanted = [[@json, :to_json], [@csv, :to_csv], [@html, :to_html]].select(&:first)
-        wanted.partition { |path, _| path == STANDARD_OUTPUT }.flatten(1)
+        @paths.map { |name, path| [path, FORMATS.fetch(name)] }.partition { |path, _| path == STANDARD_OUTPUT }.flatten(1)
       end
 
       # @return [Exception, nil] what went wrong

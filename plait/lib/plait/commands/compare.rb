@@ -61,7 +61,7 @@ module Plait
 
       # An option that takes a file has perhaps taken this one.
       def missing_word
-        taken = %w[json csv html].find { |name| options[name].to_s.end_with?(".rb") }
+        taken = %w[json csv markdown html].find { |name| options[name].to_s.end_with?(".rb") }
         return super unless taken
 
         raise UsageError, "--#{taken} has taken #{options[taken]}, so no FILE.rb is left: put it first, " \

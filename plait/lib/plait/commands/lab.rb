@@ -21,8 +21,14 @@ module Plait
         Every row, one mechanism with one limit, is run in a fresh process, several times, in random order. The results
         must be the same everywhere before any speed is shown. Ctrl-C ends it early; what was measured by then is shown
         and saved.
+
+        plait lab report FILE.json shows what --json has written: the answer, the page, or Markdown. plait lab diff A.json
+        B.json compares two such files row by row.
       TEXT
-      ARGUMENTS = (0..1)
+      ARGUMENTS = (0..3)
+      # Words that are no suite: what was measured before.
+      SAVED = %w[report diff].freeze
+      private_constant :SAVED
 
       OPTIONS = {
         **MeasuringOptions::CHOICE,
@@ -42,7 +48,9 @@ module Plait
       EXAMPLES = {
         "plait lab" => "everything, a few minutes",
         "plait lab waiting --tables" => "one suite, with all figures",
-        "plait lab computing --on sequence,processes,ractors --json" => "some mechanisms; the figures for a program"
+        "plait lab computing --on sequence,processes,ractors --json" => "some mechanisms; the figures for a program",
+        "plait lab report figures.json --markdown" => "what was measured before, for an issue",
+        "plait lab diff before.json after.json" => "each row, before and after a change"
       }.freeze
 
       # @param topic [String, nil] a suite
@@ -59,9 +67,21 @@ module Plait
       end
 
       def call
+        return saved if SAVED.include?(words.first)
+
         require_relative "../cli/lab/suite_campaign"
         SuiteCampaign.new(terminal, words, options).call
       end
+
+      private
+
+      def saved
+        require_relative "../cli/lab/saved"
+        Saved.new(terminal, words, options).call
+      end
+
+      # A suite stands alone; files follow the other words.
+      def most_words = SAVED.include?(words.first) ? super : 1
     end
   end
 end

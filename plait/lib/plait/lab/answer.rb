@@ -8,32 +8,15 @@ module Plait
   module Lab
     # Which row to use for some work, and how sure that is, as the judgement of the rows that do the work says.
     class Answer
-      # Columns that stay on the narrowest terminal.
-      KEPT = %w[use sure?].freeze
-      ALIGNMENTS = %i[left left right right left].freeze
       # Rows: this many are named one by one; raising it makes longer lines.
       FEW = 3
-      private_constant :ALIGNMENTS, :FEW
+      private_constant :FEW
 
       class << self
         # @return [Array<Answer>] one of each group
         def of(report)
           choices = report.rows.select { |row| row.cell.choice? }
           choices.group_by(&:group).map { |group, rows| new(report, group, rows) }
-        end
-
-        # @return [Table] a line for each, and equal rows as notes
-        def table(answers)
-          notes = answers.filter_map(&:note).uniq
-          Table.new("Which to use", columns(answers), answers.map { |answer| answer.cells(notes) },
-                    alignments: ALIGNMENTS, notes: notes.map.with_index(1) { |note, number| "[#{number}] #{note}" })
-        end
-
-        private
-
-        def columns(answers)
-          before = answers.all?(&:in_sequence?) ? "in sequence" : "simplest"
-          ["what the work does", "use", "#{before} → with it", "faster", "sure?"]
         end
       end
 
@@ -57,21 +40,11 @@ module Plait
       # @return [Float, nil] seconds of the simplest row ÷ seconds of the named one, the median inside each round
       def gain = use && use != reference ? @judgement.against(reference, use).ratio : nil
 
-      # @return [String, nil] the rows that are equal to the named one
-      def note = equals.any? ? "equal to #{name(use)}: #{list(equals)}" : nil
-
-      # @param notes [Array<String>] of the table
-      # @return [Array<String>]
-      def cells(notes)
-        number = notes.index(note)
-        [work, use ? name(use) : Quantity::UNKNOWN, times, gain ? Quantity.times(gain) : "",
-         "#{sure}#{" [#{number + 1}]" if number}"]
-      end
-
-      # @return [Hash] plain values only
+      # @return [Hash] plain values only, of which {AnswerTable} makes a line
       def to_h
-        { work: work, use: use&.label, on: use&.on, limit: use&.limit, reference: reference&.label, ratio: gain,
-          certainty: certainty, noise: @judgement&.noise, **beside, sure: sure }
+        { work: work, group: @group, use: use&.label, on: use&.on, limit: use&.limit, reference: reference&.label,
+          in_sequence: in_sequence?, reference_s: seconds(reference), use_s: seconds(use), ratio: gain, certainty: certainty,
+          noise: @judgement&.noise, **beside, note: note, sure: sure }
       end
 
       private
@@ -87,7 +60,9 @@ module Plait
 
       def unsettled = use ? [@judgement.best, *@judgement.unsettled].uniq - [use] : []
 
-      def times = use ? [reference, use].uniq.map { |row| Quantity.seconds(row.wall.median) }.join(" → ") : ""
+      def seconds(row) = use && row.wall.median
+
+      def note = equals.any? ? "equal to #{name(use)}: #{list(equals)}" : nil
 
       # What is not settled stands here, and what was not measured.
       def sure = [found, *noise, *missing].join("; ")
@@ -134,6 +109,48 @@ module Plait
       end
     end
 
-    private_constant :Answer
+    # Answers side by side: a line for each, and equal rows as notes.
+    class AnswerTable
+      # Columns that stay on the narrowest terminal.
+      KEPT = %w[use sure?].freeze
+      ALIGNMENTS = %i[left left right right left].freeze
+      private_constant :ALIGNMENTS
+
+      # @param answers [Array<Hash>] see {Answer#to_h}
+      # @return [Table]
+      def self.of(answers) = new(answers).table
+
+      def initialize(answers)
+        @answers = answers
+        @notes = answers.filter_map { |answer| answer[:note] }.uniq
+      end
+
+      def table
+        notes = @notes.map.with_index(1) { |note, number| "[#{number}] #{note}" }
+        Table.new("Which to use", columns, @answers.map { |answer| cells(answer) }, alignments: ALIGNMENTS, notes: notes)
+      end
+
+      private
+
+      def columns
+        before = @answers.all? { |answer| answer[:in_sequence] } ? "in sequence" : "simplest"
+        ["what the work does", "use", "#{before} → with it", "faster", "sure?"]
+      end
+
+      def cells(answer)
+        number = @notes.index(answer[:note])
+        [answer[:work], answer[:use]&.delete_suffix(", #{answer[:group]}") || Quantity::UNKNOWN, times(answer),
+         answer[:ratio] ? Quantity.times(answer[:ratio]) : "", "#{answer[:sure]}#{" [#{number + 1}]" if number}"]
+      end
+
+      def times(answer)
+        return "" unless answer[:use]
+
+        rows = [[answer[:reference], answer[:reference_s]], [answer[:use], answer[:use_s]]].uniq
+        rows.map { |_, seconds| Quantity.seconds(seconds) }.join(" → ")
+      end
+    end
+
+    private_constant :Answer, :AnswerTable
   end
 end

@@ -70,8 +70,8 @@ module Plait
       # @api private
       module Timeline
         # Workers that are kept, evenly spaced, and bars of all of them together.
-        SLOTS = 32
-        BARS = 800
+        SLOTS = 8
+        BARS = 160
 
         # - `bars` Arrays of slot (from 0), start, finish (seconds since the run began), and how many items it shows
         # - `slots` how many workers are kept, of `workers`

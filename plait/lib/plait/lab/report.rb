@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require "etc"
-require "time"
-require_relative "../version"
 require_relative "agreement"
 require_relative "answer"
 require_relative "judgement"
+require_relative "record"
 require_relative "report_set"
 require_relative "row"
 require_relative "tables"
@@ -13,73 +11,6 @@ require_relative "text"
 
 module Plait
   module Lab
-    # Where and with what the figures were measured.
-    # @api private
-    class Environment
-      GEMS = %w[io-event memory_profiler concurrent-ruby async].freeze
-
-      # @return [Environment] this machine, now
-      def self.current = new(facts)
-
-      # @return [Hash{Symbol => Object}]
-      def self.facts
-        { plait: VERSION, ruby: RUBY_DESCRIPTION, engine: RUBY_ENGINE, ruby_version: RUBY_VERSION,
-          platform: RUBY_PLATFORM, kernel: kernel, cpu: cpu, cpus: Etc.nprocessors, memory_bytes: memory, load: load,
-          gems: gems, date: Time.now.utc.iso8601 }
-      end
-
-      class << self
-        private
-
-        def kernel
-          names = Etc.uname
-          "#{names[:sysname]} #{names[:release]}"
-        end
-
-        def cpu = readable("/proc/cpuinfo")&.[](/^model name\s*:\s*(.+)$/, 1)
-
-        def memory
-          kilobytes = readable("/proc/meminfo")&.[](/^MemTotal:\s*(\d+) kB$/, 1)
-          kilobytes && (kilobytes.to_i * 1024)
-        end
-
-        def load = readable("/proc/loadavg")&.to_f
-
-        # Ruby may have been started with --disable=gems.
-        def gems
-          loaded = defined?(Gem) ? Gem.loaded_specs.slice(*GEMS) : {}
-          loaded.transform_values { |spec| spec.version.to_s }
-        end
-
-        def readable(path)
-          File.read(path)
-        rescue SystemCallError
-          nil
-        end
-      end
-
-      # @param facts [Hash{Symbol => Object}]
-      def initialize(facts)
-        @facts = facts
-      end
-
-      # @return [Object] one of the facts
-      def [](name) = @facts[name]
-
-      # @return [Hash{Symbol => Object}]
-      def to_h = @facts
-
-      # @return [String] one line: what a reader needs to judge the figures
-      def to_s
-        parts = ["Ruby #{self[:ruby_version]} (#{self[:engine]})", "#{self[:cpus]} CPUs", memory_text, self[:kernel]]
-        parts.compact.join(", ")
-      end
-
-      private
-
-      def memory_text = self[:memory_bytes] && "#{(self[:memory_bytes] / 1e9).round} GB"
-    end
-
     # Judges the rows of each group. A group with different results has no judgement: a fast wrong answer is no answer.
     class Ranking
       # @param rows [Array<Row>]
@@ -182,7 +113,7 @@ module Plait
       def failed? = @rows.any?(&:failed?)
 
       # @return [Array<Table>]
-      def tables = Tables.new(self).all
+      def tables = Tables.new(to_h).all
 
       # @return [Array<Answer>] which row to use, one of each group
       # @api private
@@ -199,7 +130,8 @@ module Plait
         { schema: SCHEMA, workload: workload_record, environment: @environment.to_h, seed: @seed,
           rounds: { asked: @rounds, done: @rounds_done }, interrupted: interrupted?,
           error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h),
-          answers: answers.map(&:to_h), notes: @notes, rows: @rows.map { |row| RowRecord.new(row, self).to_h } }
+          answers: answers.map(&:to_h), notes: @notes, tables: own_tables, timelines: timelines,
+          rows: @rows.map { |row| RowRecord.new(row).to_h } }
       end
 
       # @return [String]
@@ -211,13 +143,27 @@ module Plait
       # @return [String] one self-contained page
       def to_html = ReportSet.new([self]).to_html
 
-      # @param path [String] ends in .html, .json or .csv
+      # @return [String] the answer and the tables as Markdown
+      def to_markdown = ReportSet.new([self]).to_markdown
+
+      # @param path [String] ends in .html, .json, .csv or .md
       # @return [String] the path
       # @raise [WriteError] when it can't be written; what was measured is still here
       # @raise [UsageError] when the ending is another one
       def save(path) = ReportSet.new([self]).save(path)
 
       private
+
+      # Speed is shown only where the results agree.
+      def agreeing = @rows.select { |row| row.measured? && agreed?(row.group) }
+
+      # The first row of each mechanism, of one group: what is drawn once shows how each works.
+      def timelines
+        rows = agreeing.select { |row| row.group == agreeing.first.group && row.typical.timeline&.bars&.any? }
+        rows.uniq(&:on).map { |row| { label: row.label, on: row.on, **row.typical.timeline.to_h } }
+      end
+
+      def own_tables = @workload.tables(agreeing)&.map(&:to_h)
 
       def workload_record
         { name: @workload.name, title: @workload.title, work: @workload.work, description: @workload.description,

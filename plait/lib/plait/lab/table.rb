@@ -4,6 +4,12 @@ module Plait
   module Lab
     # A table as data: its cells are text. {TextTable} and {HtmlReport} decide how it looks.
     class Table
+      # @param saved [Hash] of {#to_h}; from JSON its Symbols are Strings
+      # @return [Table]
+      def self.of(saved)
+        new(*saved.values_at(:title, :columns, :rows), alignments: saved[:alignments].map(&:to_sym), notes: saved[:notes])
+      end
+
       # @return [String]
       attr_reader :title
       # @return [Array<String>]
@@ -27,8 +33,8 @@ module Plait
       # @return [Boolean]
       def empty? = @rows.empty?
 
-      # @return [Hash]
-      def to_h = { title: @title, columns: @columns, rows: @rows, notes: @notes }
+      # @return [Hash] see {.of}
+      def to_h = { title: @title, columns: @columns, rows: @rows, alignments: @alignments, notes: @notes }
     end
   end
 end

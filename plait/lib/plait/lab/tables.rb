@@ -21,6 +21,7 @@ module Plait
       OPEN_NOTE = "? not settled: more rounds may change it"
       private_constant :OPEN, :OPEN_NOTE
 
+      # @param report [Hash] a record, see {Report#to_h}
       def initialize(report)
         @report = report
       end
@@ -28,99 +29,106 @@ module Plait
       # @return [Array<Table>] the tables that have rows
       def all = [*(own || per_group), failures, missing].reject(&:empty?)
 
+      # Speed is shown only where the results agree.
+      # @return [Hash{String, nil => Array<Hash>}] records of rows by group
+      def groups
+        differing = @report[:mismatches].map { |mismatch| mismatch[:group] }
+        rows.select { |row| row[:n].positive? && !differing.include?(row[:group]) }.group_by { |row| row[:group] }
+      end
+
       private
 
-      def own = @report.workload.tables(groups.values.flatten)
+      def rows = @report[:rows]
+
+      def workload = @report[:workload]
+
+      def own = @report[:tables]&.map { |saved| Table.of(saved) }
 
       def per_group = groups.flat_map { |group, rows| [speed(group, rows), latency(group, rows), memory(group, rows)] }
 
-      # Speed is shown only where the results agree.
-      def groups = @report.rows.select { |row| row.measured? && @report.agreed?(row.group) }.group_by(&:group)
-
-      def title(what, group) = [@report.workload.title, group, what].compact.join(": ")
+      def title(what, group) = [workload[:title], group, what].compact.join(": ")
 
       def speed(group, rows)
-        peaks = PEAKS.slice(*rows.map(&:peak_source))
-        columns = (SPEED - (PEAKS.values - peaks.values)).map { |column| column.sub("%s", @report.workload.unit) }
+        peaks = PEAKS.slice(*rows.map { |row| row[:peak_source]&.to_sym })
+        columns = (SPEED - (PEAKS.values - peaks.values)).map { |column| column.sub("%s", workload[:unit]) }
         lines = rows.map { |row| speed_row(row, peaks.keys) }
         Table.new(title("time", group), columns, lines, notes: lines.any? { |line| line.last.end_with?(OPEN) } ? [OPEN_NOTE] : [])
       end
 
       def speed_row(row, peaks)
-        wall = row.wall
-        spread = wall.n > 1 ? "#{Quantity.seconds(wall.min)} – #{Quantity.seconds(wall.max)}" : Quantity::UNKNOWN
-        [row.label, Quantity.seconds(wall.median), spread, wall.n.to_s, Quantity.number(row.rate.median),
-         Quantity.seconds(row.cpu.median), *peaks.map { |source| peak(row, source) }, compared(row)]
+        wall = row[:wall_s]
+        spread = wall[:n] > 1 ? "#{Quantity.seconds(wall[:min])} – #{Quantity.seconds(wall[:max])}" : Quantity::UNKNOWN
+        [row[:label], Quantity.seconds(wall[:median]), spread, wall[:n].to_s, Quantity.number(row[:items_per_s][:median]),
+         Quantity.seconds(row.dig(:cpu_s, :median)), *peaks.map { |source| peak(row, source) }, compared(row)]
       end
 
-      def peak(row, source) = Quantity.bytes((row.peak.median if row.peak_source == source))
+      def peak(row, source) = Quantity.bytes((row[:peak_bytes][:median] if row[:peak_source]&.to_sym == source))
 
       def compared(row)
-        return Quantity::UNKNOWN unless row.fastest
-        return row.judgement.best ? "fastest" : "#{Quantity.times(1.0)}#{OPEN}" if row.fastest?
+        return Quantity::UNKNOWN unless row[:comparable]
+        return row[:best] ? "fastest" : "#{Quantity.times(1.0)}#{OPEN}" if row[:fastest]
 
-        times = Quantity.times(row.ratio)
-        { same: "same (#{times})", unsettled: "#{times}#{OPEN}" }.fetch(row.answer, times)
+        times = Quantity.times(row[:ratio])
+        { same: "same (#{times})", unsettled: "#{times}#{OPEN}" }.fetch(row[:answer]&.to_sym, times)
       end
 
       def latency(group, rows)
-        timed = rows.select(&:latencies)
+        timed = rows.select { |row| row[:latency_s] }
         Table.new(title("time of one item", group), LATENCY, timed.map { |row| latency_row(row) })
       end
 
       def latency_row(row)
-        times = row.latencies
-        [row.label, *[50, 90, 99, 100].map { |percent| Quantity.seconds(times.percentile(percent)) }]
+        [row[:label], *row[:latency_s].values_at(:p50, :p90, :p99, :max).map { |time| Quantity.seconds(time) }]
       end
 
       def memory(group, rows)
-        counted = rows.select(&:allocations)
+        counted = rows.select { |row| row[:allocated_per_item] }
         Table.new(title("allocated per item", group), MEMORY, counted.map { |row| memory_row(row) }, notes: memory_notes(rows))
       end
 
       def memory_row(row)
-        counted = row.allocations
-        numbers = %i[objects strings].map { |name| Quantity.number(counted[name]) }
-        retained = %i[retained_objects retained_strings].map { |name| Quantity.number(counted[name]) }
-        [row.label, Quantity.bytes(counted.bytes), *numbers, Quantity.bytes(counted.retained_bytes), *retained,
-         counted.items.to_s, Quantity.number(row.gc_runs&.median)]
+        counted = row[:allocated_per_item]
+        [row[:label], Quantity.bytes(counted[:bytes]), *numbers(counted, :objects, :strings),
+         Quantity.bytes(counted[:retained_bytes]), *numbers(counted, :retained_objects, :retained_strings),
+         counted[:items].to_s, Quantity.number(row.dig(:gc_runs, :median))]
       end
 
+      def numbers(counted, *names) = names.map { |name| Quantity.number(counted[name]) }
+
       def memory_notes(rows)
-        scopes = rows.filter_map { |row| row.allocations&.scope&.then { |scope| [row.label, scope] } }
-        absent = rows.filter_map { |row| row.allocations_missing&.then { |why| [row.label, why] } }
+        scopes = rows.filter_map { |row| row.dig(:allocated_per_item, :scope)&.then { |scope| [row[:label], scope] } }
+        absent = rows.filter_map { |row| row[:not_counted]&.then { |why| [row[:label], why] } }
         (scopes + absent).group_by(&:last).map { |text, entries| "#{entries.map(&:first).join(", ")}: #{text}" }
       end
 
       # Items whose errors were collected or skipped: their rows are measured like the others.
       def failures
-        rows = @report.rows.select { |row| row.errors.positive? }.map do |row|
-          [row.label, "#{Quantity.count(row.errors)} of #{Quantity.count(row.cell.items.size)}",
-           row.measurements.filter_map(&:first_error).first.to_s]
+        lines = rows.select { |row| row[:errors].positive? }.map do |row|
+          [row[:label], "#{Quantity.count(row[:errors])} of #{Quantity.count(row[:items])}", row[:first_error].to_s]
         end
-        Table.new(title("items that failed", nil), ["", "failed", "the first"], rows, alignments: %i[left right left])
+        Table.new(title("items that failed", nil), ["", "failed", "the first"], lines, alignments: %i[left right left])
       end
 
       def missing
-        rows = @report.rows.select(&:failure).map { |row| [row.label, row.failure] } + unreached + uncounted
-        Table.new(title("not measured, or not in every round", nil), ["", "why"], rows, alignments: %i[left left])
+        lines = rows.select { |row| row[:failure] }.map { |row| row.values_at(:label, :failure) } + unreached + uncounted
+        Table.new(title("not measured, or not in every round", nil), ["", "why"], lines, alignments: %i[left left])
       end
 
       # Rows that an interrupt, or an error, has left without a trial.
       def unreached
-        return [] if @report.rows.none?(&:measured?)
+        return [] if rows.none? { |row| row[:n].positive? }
 
-        @report.rows.select(&:untried?).map { |row| [row.label, "the run ended before its first trial"] }
+        rows.select { |row| row[:samples].empty? }.map { |row| [row[:label], "the run ended before its first trial"] }
       end
 
       # Where the table of allocations has rows, the reasons for the missing rows are its notes. A reason that many rows share,
       # such as a lack of time, is named once.
       def uncounted
-        rows = groups.each_value.reject { |group| group.any?(&:allocations) }.flatten.select(&:allocations_missing)
-        rows.group_by(&:allocations_missing).map { |why, sharing| [names(sharing), why] }
+        left = groups.each_value.reject { |group| group.any? { |row| row[:allocated_per_item] } }.flatten
+        left.select { |row| row[:not_counted] }.group_by { |row| row[:not_counted] }.map { |why, sharing| [names(sharing), why] }
       end
 
-      def names(rows) = rows.size > FEW ? "#{rows.size} rows" : rows.map(&:label).join(", ")
+      def names(rows) = rows.size > FEW ? "#{rows.size} rows" : rows.map { |row| row[:label] }.join(", ")
     end
 
     private_constant :Tables

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../values/text_table"
+require_relative "agreement"
 require_relative "answer"
+require_relative "record"
 require_relative "tables"
 
 module Plait
@@ -12,7 +14,7 @@ module Plait
       LEAST = ["n", "items counted", "GC runs", "retained strings", "retained objects", "retained bytes",
                "strings", "objects", "90 %", *Tables::PEAKS.values, "min – max", "CPU"].freeze
 
-      # @param reports [Array<Report>]
+      # @param reports [Array<Hash>] records, see {Report#to_h}
       # @param tables [Boolean] whether the tables follow
       # @param width [Integer, nil] columns of the terminal; nil: tables as wide as needed
       # @param paint [#call] gives a text in styles: (text, *styles) => String
@@ -26,35 +28,40 @@ module Plait
       # @return [Array<String>]
       def lines = [*environment, *answer, *@reports.flat_map { |report| [*differences(report), *(whole(report) if @tables)] }]
 
+      # @param tables [Array<Table>]
+      # @return [Array<String>]
+      def tables(tables) = tables.flat_map { |table| titled(table, "") }.drop(1)
+
       private
 
       # The environment stands once, on top.
       def environment
-        facts = @reports.first.environment
-        wrap("plait #{facts[:plait]}: #{facts}", width).map { |line| paint(line, :dim) }
+        facts = @reports.first[:environment]
+        wrap("plait #{facts[:plait]}: #{Environment.new(facts)}", width).map { |line| paint(line, :dim) }
       end
 
-      def answer = table(Answer.table(@reports.flat_map(&:answers)), &:itself)
+      def answer = table(AnswerTable.of(@reports.flat_map { |report| report[:answers] }), &:itself)
 
       def differences(report)
-        return [] unless report.mismatch?
+        return [] if report[:mismatches].empty?
 
-        ["", paint("The results differ:", :bold, :red), *report.mismatches.flat_map { |found| prose(found.to_s, :red) }]
+        found = report[:mismatches].flat_map { |mismatch| prose(Mismatch.new(**mismatch).to_s, :red) }
+        ["", paint("The results differ:", :bold, :red), *found]
       end
 
       def whole(report)
-        ["", *wrap(report.workload.title, width).map { |line| paint(line, :bold) },
-         *prose(report.workload.description.to_s, :dim),
-         *report.tables.flat_map { |table| titled(table, report) }, *remarks(report)]
+        workload = report[:workload]
+        ["", *wrap(workload[:title], width).map { |line| paint(line, :bold) }, *prose(workload[:description].to_s, :dim),
+         *Tables.new(report).all.flat_map { |table| titled(table, workload[:title]) }, *remarks(report)]
       end
 
-      def titled(table, report)
-        table(table) { |lines| ["  #{paint(table.title.delete_prefix("#{report.workload.title}: "), :bold)}", *lines] }
+      def titled(table, subject)
+        table(table) { |lines| ["  #{paint(table.title.delete_prefix("#{subject}: "), :bold)}", *lines] }
       end
 
       def table(table)
         text = TextTable.new(table.columns, table.rows, alignments: table.alignments, width: @columns,
-                                                        least: LEAST + table.columns.grep(%r{/s\z}), keep: Answer::KEPT)
+                                                        least: LEAST + table.columns.grep(%r{/s\z}), keep: AnswerTable::KEPT)
         head, rule = text.head
         ["", *yield([paint(head, :dim), paint(rule, :dim)]), *rows(table, text),
          *table.notes.flat_map { |note| prose(note, :dim) }, *left_out(text)]
@@ -73,7 +80,7 @@ module Plait
       end
 
       def remarks(report)
-        said = (report.notes + report.workload.notes).flat_map { |note| prose(note, :dim) }
+        said = (report[:notes] + report[:workload][:notes]).flat_map { |note| prose(note, :dim) }
         said.empty? ? [] : ["", *said]
       end
 
@@ -87,6 +94,52 @@ module Plait
 
       def paint(...) = @paint.call(...)
     end
-    private_constant :TextReport
+
+    # Reports as Markdown, for an issue or a pull request: which rows to use, then the figures, folded.
+    class MarkdownReport
+      # @param records [Array<Hash>] see {Report#to_h}
+      def initialize(records)
+        @records = records
+      end
+
+      # @return [String]
+      def to_s = [*head, *@records.flat_map { |record| section(record) }].join("\n\n") << "\n"
+
+      # @param tables [Array<Table>]
+      # @return [Array<String>]
+      def tables(tables) = tables.flat_map { |one| ["**#{text(one.title)}**", "", table(one), ""] }[0...-1]
+
+      private
+
+      def head
+        environments = @records.map { |record| Environment.new(record[:environment]).to_s }.uniq
+        ["# Plait lab", *environments.map { |line| text(line) }, table(AnswerTable.of(@records.flat_map { |one| one[:answers] }))]
+      end
+
+      def section(record)
+        tables = tables(Tables.new(record).all)
+        notes = record.dig(:workload, :notes) + record[:notes].to_a
+        ["## #{text(record.dig(:workload, :title))}", *record.dig(:workload, :description)&.then { |about| text(about) },
+         *record[:mismatches].map { |found| "**#{text(Mismatch.new(**found).to_s)}**" },
+         *(["<details><summary>The figures</summary>", tables.join("\n"), "</details>"] if tables.any?), *list(notes)]
+      end
+
+      def table(table)
+        lines = [table.columns, table.alignments.map { |side| side == :right ? "---:" : "---" }, *table.rows]
+        marked = lines.each_with_index.map do |cells, place|
+          "| #{cells.map do |cell|
+            place == 1 ? cell : text(cell)
+          end.join(" | ")} |"
+        end
+        [marked.join("\n"), *list(table.notes)].join("\n\n")
+      end
+
+      def list(notes) = notes.empty? ? [] : [notes.map { |note| "- #{text(note)}" }.join("\n")]
+
+      # Labels and errors come from users' code: they may hold nothing that Markdown or HTML takes for its own.
+      def text(value) = value.to_s.gsub(/[\\`*_{}\[\]<>|#~]/) { |sign| "\\#{sign}" }.gsub(/\s+/, " ")
+    end
+
+    private_constant :TextReport, :MarkdownReport
   end
 end

@@ -19,7 +19,6 @@ module Plait
           "sqlite3" => "SQLite",
           "mongo" => "MongoDB, also under fibers",
           "memory_profiler" => "counts what plait lab allocates",
-          "vega" => "draws the report of plait lab",
           "concurrent-ruby" => "what Plait is measured against",
           "parallel" => "what Plait is measured against"
         }.freeze

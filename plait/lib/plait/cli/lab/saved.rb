@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../arguments"
+require_relative "../command"
+require_relative "../exit_status"
+require_relative "../failure"
+require_relative "../outputs"
+require_relative "../../lab"
+require_relative "../../lab/difference"
+require_relative "../../values/errors"
+
+module Plait
+  module CLI
+    class Lab < Command
+      # What was measured before: shows a saved report again, or two side by side.
+      class Saved
+        # Word => how many files follow it.
+        FILES = { "report" => 1, "diff" => 2 }.freeze
+        # Options that say how to measure.
+        MEASURING = %w[on limit scale requests latency url full sizes rounds budget seed].freeze
+        # Options that take a file where one follows.
+        TAKING = %w[markdown json csv].freeze
+        private_constant :MEASURING, :TAKING
+
+        # @param words [Array<String>] "report" or "diff", then files
+        def initialize(terminal, words, options)
+          @terminal = terminal
+          @what, *@files = words
+          @options = options
+        end
+
+        # @return [Integer] an exit status
+        def call
+          check
+          sets = @files.map { |path| Plait::Lab::ReportSet.load(path) }
+          @what == "report" ? report(sets.first) : difference(*sets)
+        end
+
+        private
+
+        attr_reader :terminal, :options
+
+        def check
+          take_back
+          useless = MEASURING.find { |name| options[name] }
+          raise UsageError, "--#{useless} has no effect on what was measured before" if useless
+          return if @files.size == FILES[@what]
+
+          usage = ["plait lab", @what, *["FILE.json"] * FILES[@what]].join(" ")
+          raise UsageError,
+                "plait lab #{@what} takes #{FILES[@what]} file#{"s" if FILES[@what] > 1}, not #{@files.size}: #{usage}"
+        end
+
+        # `plait lab report --markdown a.json` means the file, not where to write to.
+        def take_back
+          return unless @files.size == FILES[@what] - 1
+
+          name = TAKING.find { |one| options[one].to_s.end_with?(".json") } or return
+          @files << options[name]
+          options[name] = Outputs::STANDARD_OUTPUT
+        end
+
+        def report(set)
+          outputs = Outputs.new(terminal) { |name| options[name]&.then { |text| Arguments.text("--#{name}", text) } }
+          terminal.say(*set.lines(tables: options["tables"] || false, **manner))
+          outputs.write(set.records).map { |problem| Failure.new(problem).tell(terminal) }.find(&:positive?) || ExitStatus::OK
+        end
+
+        def difference(before, after)
+          terminal.say(*Plait::Lab::Difference.new(before, after).lines(markdown: options["markdown"], **manner))
+          ExitStatus::OK
+        end
+
+        def manner = { width: terminal.width, paint: terminal.method(:paint) }
+      end
+    end
+  end
+end
