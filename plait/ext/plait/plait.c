@@ -80,6 +80,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     plait_init_deadlines();
     plait_init_files(plait);
     plait_init_gate(plait);
+    plait_init_gvl(plait);
     plait_init_malloc(plait);
     plait_init_pipe(plait);
     plait_init_scheduler(plait);

@@ -8,6 +8,7 @@
 void plait_init_deadlines(void);
 void plait_init_files(VALUE plait);
 void plait_init_gate(VALUE plait);
+void plait_init_gvl(VALUE plait);
 void plait_init_malloc(VALUE plait);
 void plait_init_pipe(VALUE plait);
 void plait_init_rulebook(void);

@@ -8,6 +8,7 @@ module Plait
     # - `items` how many were run
     # - `wall`, `cpu` in seconds; cpu includes the processes that the run started and waited for
     # - `delay` seconds in which the main thread could have run and no processor was free for it
+    # - `gvl_wait` seconds that all threads of the process together have waited for the GVL, nil where it is unknown
     # - `gc_runs`, `gc_time` (seconds) in the process that ran the mechanism
     # - `objects` allocated there
     # - `latencies` in seconds, ascending; thinned to at most {Meters::Latency::KEPT}
@@ -18,7 +19,7 @@ module Plait
     # - `own` what only this workload measures: a Hash of numbers by name, or nil
     # - `results` a {ResultDigest}
     # - `failure` why there are no figures, as a sentence; `failure_kind` :failed, :unsupported, :hung or :died
-    Measurement = Struct.new(:label, :engine, :items, :wall, :cpu, :delay, :gc_runs, :gc_time, :objects, :latencies,
+    Measurement = Struct.new(:label, :engine, :items, :wall, :cpu, :delay, :gvl_wait, :gc_runs, :gc_time, :objects, :latencies,
                              :timeline, :peak, :peak_source, :own, :errors, :first_error, :results, :failure,
                              :failure_kind,
                              keyword_init: true) do

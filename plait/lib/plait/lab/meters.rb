@@ -39,6 +39,31 @@ module Plait
         end
       end
 
+      # Seconds that the threads of this process have waited for the GVL, all together. Ruby 3.1 has no hook for it, and JRuby no
+      # GVL: there it is unknown.
+      class Gvl
+        # @return [Boolean]
+        def self.supported? = defined?(NativeGVL) ? true : false
+
+        def start
+          return unless Gvl.supported?
+
+          NativeGVL.start
+          @before = NativeGVL.waited
+        end
+
+        # @return [Float, nil] since it was started
+        def seconds = @before && (NativeGVL.waited - @before)
+
+        # @return [Hash] gvl_wait in seconds
+        def stop
+          { gvl_wait: seconds }
+        ensure
+          NativeGVL.stop if @before
+          @before = nil
+        end
+      end
+
       # Collections, the time they took, and objects allocated, all of this process alone. Where the Ruby does not count
       # one of them (JRuby), it is nil.
       class Garbage

@@ -76,9 +76,9 @@ module Plait
     # A row as plain values: what is saved as JSON, and what texts, tables and drawings are made of. Times are seconds, sizes
     # bytes.
     class RowRecord
-      STATISTICS = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, items_per_s: :rate,
+      STATISTICS = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, items_per_s: :rate,
                      cpu_per_item_s: :cpu_per_item, peak_bytes: :peak, gc_runs: :gc_runs, gc_time_s: :gc_time }.freeze
-      SAMPLE = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gc_runs: :gc_runs, gc_time_s: :gc_time, objects: :objects,
+      SAMPLE = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, gc_runs: :gc_runs, gc_time_s: :gc_time, objects: :objects,
                  peak_bytes: :peak, errors: :errors, own: :own, failure: :failure }.freeze
       PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
       ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze

@@ -67,6 +67,9 @@ module Plait
       # @return [Statistics, nil] seconds in which its main thread could have run and no processor was free for it
       def delay = statistics(:delay)
 
+      # @return [Statistics, nil] seconds that all its threads have waited for the GVL: Ruby 3.2 and later, in one process
+      def gvl_wait = statistics(:gvl_wait)
+
       # @return [Statistics, nil] items per second
       def rate = statistics(:rate)
 

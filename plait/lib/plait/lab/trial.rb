@@ -12,7 +12,7 @@ module Plait
     # Measures one cell once, in a fresh process.
     class Trial
       # The clock is started last and stopped first: it must not measure the other meters.
-      METERS = [Meters::Garbage, Meters::Cpu].freeze
+      METERS = [Meters::Gvl, Meters::Garbage, Meters::Cpu].freeze
       NO_PEAK = { peak: nil, peak_source: nil }.freeze
       private_constant :METERS, :NO_PEAK
 
@@ -49,6 +49,7 @@ module Plait
         GC.start
         outcomes, began, figures = metered { @cell.run }
         figures.merge!(peak(memory))
+        figures[:gvl_wait] = nil if @cell.processes? # this process alone was looked at
         Measurement.new(label: @cell.label, engine: RUBY_ENGINE, items: @cell.items.size, **figures, **described(outcomes, began))
       end
 

@@ -5,6 +5,7 @@ require_relative "../values/deadline"
 require_relative "../values/errors"
 require_relative "../values/own_code"
 require_relative "../values/quantity"
+require_relative "meters"
 require_relative "watch_socket"
 
 module Plait
@@ -40,6 +41,7 @@ module Plait
         @sources = sources.each { |name, source| check_source(name, source) }
         @lock = Mutex.new
         @loops = ObjectSpace::WeakMap.new
+        @gvl = Meters::Gvl.new
         reset
         @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket # before a thread that its error would leave
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { look_on } }
@@ -49,12 +51,13 @@ module Plait
 
       # @return [Hash] what was seen since the last {#reset}: :seconds, :looks, :waits (what threads and fibers were at =>
       #   their mean number), :places (an Array: :doing, :place and :mean), :loops (an Array: :thread, :fibers,
-      #   :lag and :longest_lag in seconds), :sources (name => what it says) and :gvl_wait (nil: not measured)
+      #   :lag and :longest_lag in seconds), :sources (name => what it says) and :gvl_wait
+      #   (seconds, all threads together; nil before Ruby 3.2: not measured)
       # @param most [Integer] places, the ones with the largest means
       def snapshot(most: PLACES)
         @lock.synchronize do
           { seconds: Deadline.now - @since, looks: @looks, waits: means(@waits), places: places(most), loops: loops,
-            sources: @sources.transform_values { |source| ask(source) }, gvl_wait: nil }
+            sources: @sources.transform_values { |source| ask(source) }, gvl_wait: @gvl.seconds }
         end
       end
 
@@ -67,6 +70,8 @@ module Plait
           @waits = Hash.new(0)
           @places = Hash.new(0)
           @lags = {}.compare_by_identity
+          @gvl.stop
+          @gvl.start
         end
       end
 
@@ -77,6 +82,7 @@ module Plait
       def stop
         @thread.kill
         @thread.join
+        @gvl.stop
         @socket&.close
         @socket = nil
       end

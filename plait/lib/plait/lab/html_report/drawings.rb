@@ -136,12 +136,14 @@ module Plait
         TITLE = "Where the time goes"
         CAPTION = "Shares of the time of one processor for sequence and fibers, whose one thread does the work; of all " \
                   "processors for the others. The run queue (ready, but no processor is free) is known of one thread " \
-                  "alone, GC of the process that runs the mechanism. Waiting for the GVL is not measured: it counts as " \
-                  "waiting."
+                  "alone, GC of the process that runs the mechanism. GVL: the part of its time that a worker waits for Ruby's " \
+                  "lock, in one process on Ruby 3.2 or later; the bar has it under waiting."
         # No colour of a mechanism.
         PARTS = { computing: "#5f9e3d", "garbage collection": "#a8604a", "run queue": "#b09a2e",
                   "waiting or idle": "#b7bcc4" }.freeze
-        private_constant :PARTS
+        # Smaller parts of the time are not worth a word.
+        LEAST = 0.005
+        private_constant :PARTS, :LEAST
 
         private
 
@@ -150,12 +152,14 @@ module Plait
         def scale = @scale ||= Scale.new([0, 1.0], even: true) { |mark| Quantity.percent(mark) }
 
         def shares(row)
-          one = Row::ONE_THREAD.include?(row[:on]&.then { |on| on.to_sym unless on.is_a?(Array) })
+          one = one_thread?(row)
           total = row[:wall_s][:median] * (one ? 1 : @processors)
           collecting = [row.dig(:gc_time_s, :median).to_f, row[:cpu_s][:median]].min
           parts = [row[:cpu_s][:median] - collecting, collecting, one ? row.dig(:delay_s, :median).to_f : 0.0]
           parts.map { |part| (part / total).clamp(0.0, 1.0) }
         end
+
+        def one_thread?(row) = Row::ONE_THREAD.include?(row[:on].then { |on| on.to_sym unless on.is_a?(Array) })
 
         def marks(row)
           ends = shares(row).each_with_object([0.0]) { |share, list| list << [list.last + share, 1.0].min } << 1.0
@@ -164,7 +168,16 @@ module Plait
           end
         end
 
-        def words(row) = "#{Quantity.percent(shares(row).first)} computing"
+        def words(row)
+          locked = locked(row)
+          "#{Quantity.percent(shares(row).first)} computing#{", GVL #{Quantity.percent(locked)}" if locked > LEAST}"
+        end
+
+        # @return [Float] 0 where it is unknown
+        def locked(row)
+          workers = one_thread?(row) ? 1 : [Array(row[:limit]).reduce(1, :*), row[:items]].min
+          row.dig(:gvl_wait_s, :median).to_f / (row[:wall_s][:median] * workers)
+        end
 
         def legend = Markup.legend(PARTS)
       end
