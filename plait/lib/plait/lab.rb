@@ -3,6 +3,7 @@
 require_relative "lab/adviser"
 require_relative "lab/advice"
 require_relative "lab/cell"
+require_relative "lab/difference"
 require_relative "lab/judgement"
 require_relative "lab/watch"
 require_relative "lab/report"

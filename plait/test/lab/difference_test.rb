@@ -3,7 +3,6 @@
 # bin/test: jruby
 
 require_relative "builders"
-require "plait/lab/difference"
 
 class LabDifferenceTest < Minitest::Test
   include LabBuilders

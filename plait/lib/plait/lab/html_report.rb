@@ -4,10 +4,10 @@ require_relative "../version"
 require_relative "../values/quantity"
 require_relative "agreement"
 require_relative "answer"
+require_relative "environment"
 require_relative "html_report/curve"
-require_relative "html_report/drawings"
+require_relative "html_report/lines"
 require_relative "html_report/markup"
-require_relative "record"
 require_relative "tables"
 
 module Plait
@@ -121,7 +121,8 @@ module Plait
 
       def drawn_timelines(record)
         drawn = Timelines.new(record[:timelines]).to_html or return
-        element(:section, "#{element(:h2, Timelines::TITLE)}#{element(:p, text(record.dig(:workload, :title)))}#{drawn}", id: "timelines")
+        content = [element(:h2, Timelines::TITLE), element(:p, text(record.dig(:workload, :title))), drawn].join
+        element(:section, content, id: "timelines")
       end
 
       def footer

@@ -2,8 +2,8 @@
 
 require_relative "agreement"
 require_relative "answer"
+require_relative "environment"
 require_relative "judgement"
-require_relative "record"
 require_relative "report_set"
 require_relative "row"
 require_relative "tables"

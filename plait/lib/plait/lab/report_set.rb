@@ -4,7 +4,7 @@ require "json"
 require_relative "../atomic_file"
 require_relative "../values/errors"
 require_relative "html_report"
-require_relative "record"
+require_relative "row"
 require_relative "text_report"
 
 module Plait

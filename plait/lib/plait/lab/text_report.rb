@@ -3,7 +3,7 @@
 require_relative "../values/text_table"
 require_relative "agreement"
 require_relative "answer"
-require_relative "record"
+require_relative "environment"
 require_relative "tables"
 
 module Plait

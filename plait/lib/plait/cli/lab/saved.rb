@@ -6,7 +6,6 @@ require_relative "../exit_status"
 require_relative "../failure"
 require_relative "../outputs"
 require_relative "../../lab"
-require_relative "../../lab/difference"
 require_relative "../../values/errors"
 
 module Plait

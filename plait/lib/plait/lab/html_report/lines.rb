@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../values/quantity"
+require_relative "../row"
 require_relative "markup"
 require_relative "scale"
 
@@ -35,7 +36,7 @@ module Plait
 
         def head = Markup.element(:h4, self.class::TITLE)
 
-        # @return [Array<Hash>] those that have what it shows
+        # @return [Array<Hash>] rows that have what it shows
         def rows = @rows ||= @all.select { |row| figure(row) }
 
         def table

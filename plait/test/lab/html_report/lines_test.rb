@@ -4,7 +4,7 @@
 
 require_relative "../builders"
 
-class LabDrawingsTest < Minitest::Test
+class LabLinesTest < Minitest::Test
   include LabBuilders
 
   Page = Lab.const_get(:HtmlReport)

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "etc"
+require "time"
+require_relative "../version"
+
+module Plait
+  module Lab
+    # Where and with what the figures were measured.
+    # @api private
+    class Environment
+      GEMS = %w[io-event memory_profiler concurrent-ruby async].freeze
+
+      # @return [Environment] this machine, now
+      def self.current = new(facts)
+
+      # @return [Hash{Symbol => Object}]
+      def self.facts
+        { plait: VERSION, ruby: RUBY_DESCRIPTION, engine: RUBY_ENGINE, ruby_version: RUBY_VERSION,
+          platform: RUBY_PLATFORM, kernel: kernel, cpu: cpu, cpus: Etc.nprocessors, memory_bytes: memory, load: load,
+          gems: gems, date: Time.now.utc.iso8601 }
+      end
+
+      class << self
+        private
+
+        def kernel
+          names = Etc.uname
+          "#{names[:sysname]} #{names[:release]}"
+        end
+
+        def cpu = readable("/proc/cpuinfo")&.[](/^model name\s*:\s*(.+)$/, 1)
+
+        def memory
+          kilobytes = readable("/proc/meminfo")&.[](/^MemTotal:\s*(\d+) kB$/, 1)
+          kilobytes && (kilobytes.to_i * 1024)
+        end
+
+        def load = readable("/proc/loadavg")&.to_f
+
+        # Ruby may have been started with --disable=gems.
+        def gems
+          loaded = defined?(Gem) ? Gem.loaded_specs.slice(*GEMS) : {}
+          loaded.transform_values { |spec| spec.version.to_s }
+        end
+
+        def readable(path)
+          File.read(path)
+        rescue SystemCallError
+          nil
+        end
+      end
+
+      # @param facts [Hash{Symbol => Object}]
+      def initialize(facts)
+        @facts = facts
+      end
+
+      # @return [Object] one of the facts
+      def [](name) = @facts[name]
+
+      # @return [Hash{Symbol => Object}]
+      def to_h = @facts
+
+      # @return [String] one line: what a reader needs to judge the figures
+      def to_s
+        parts = ["Ruby #{self[:ruby_version]} (#{self[:engine]})", "#{self[:cpus]} CPUs", memory_text, self[:kernel]]
+        parts.compact.join(", ")
+      end
+
+      private
+
+      def memory_text = self[:memory_bytes] && "#{(self[:memory_bytes] / 1e9).round} GB"
+    end
+  end
+end
