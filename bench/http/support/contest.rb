@@ -68,6 +68,24 @@ module Bench
         end
       end
 
+      # @param name [String] of the peer, and of its class without what is no letter
+      # @param way [Symbol] see {Clients::Transfers}
+      def transfers(name, kind, way)
+        gems = { "plait" => Roster::FIBERS, "http.rb" => %w[http], "httpx" => %w[httpx], "curb" => %w[curb] }.fetch(name, [])
+        @bench.public_send(kind, name, gems: gems) do |trial|
+          require_relative "../clients/transfers"
+          like = Clients::Transfers.constants.find { |one| one.to_s.downcase == name.delete("^a-zA-Z").downcase }
+          measure(trial, ->(site, limit) { Clients::Transfers.const_get(like).new(site, limit, way: way) })
+        end
+      end
+
+      # The fan-out by HTTP/1.1, where the others speak HTTP/2.
+      def http1(name)
+        @bench.peer(name, gems: Roster::FIBERS) do |trial|
+          measure(trial, ->(site, limit) { Roster::PLAIT[:fibers].client(site.dup.tap { |one| one.http2 = false }, limit) })
+        end
+      end
+
       def floor
         @bench.floor(FLOOR) do |trial|
           require_relative "floor"

@@ -5,6 +5,7 @@ require "socket"
 require "tmpdir"
 require_relative "certificates"
 require_relative "pages"
+require_relative "../../harness/delayed_origin"
 require_relative "../../harness/processors"
 require_relative "site"
 
@@ -18,6 +19,8 @@ module Bench
 
       FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/local/bin /opt/homebrew/bin].freeze
       START_SECONDS = 10
+      # Milliseconds that the origin behind it takes.
+      FAR = 20
       # A port that was free may be taken before nginx has it.
       ATTEMPTS = 3
       # Waits for the end of its standard input, which is ours: what is left of us when we are killed.
@@ -46,6 +49,7 @@ module Bench
         raise StartError, "nginx is needed: sudo apt-get install -y nginx-light" unless @program
 
         Certificates.write(@folder, Site::HOST)
+        @far = Harness::DelayedOrigin.new(FAR, Pages.fetch(:far).bytes, Harness::Processors.origin)
         write_pages
         ATTEMPTS.times { return site if run }
         raise StartError, "nginx did not start: #{log.lines.last(3).join.strip}"
@@ -120,6 +124,8 @@ module Bench
             keepalive_requests 1000000000;
             keepalive_timeout 600s;
             output_buffers 2 4k;
+            client_max_body_size 64m;
+            upstream far { server #{Site::HOST}:#{@far.port}; keepalive 512; }
             server {
               listen #{Site::HOST}:#{@ports[0]} backlog=4096;
               listen #{Site::HOST}:#{@ports[1]} ssl backlog=4096;
@@ -139,6 +145,11 @@ module Bench
                 return 200 "$arg_n#{Pages.fetch(:small).filler}";
               }
               location = /chunked.html { ssi on; }
+              location = /far {
+                proxy_pass http://far;
+                proxy_http_version 1.1;
+                proxy_set_header Connection "";
+              }
             }
           }
         NGINX

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require_relative "support/contest"
+
+# Large bodies as users write them, one after another on a kept connection.
+{
+  upload: { name: "post-multipart", title: "100 times `post(url, multipart: …)` with a file of 1 MiB", page: :small,
+            full: 100, quick: 10 },
+  download: { name: "get-to-file", title: "40 times 5 MiB, written to a file piece by piece", page: :mib5, full: 40, quick: 6 }
+}.each do |way, transfer|
+  Bench::Harness.define(transfer[:name]) do |bench|
+    bench.title "#{transfer[:title]} (--quick: #{transfer[:quick]})"
+    bench.size :requests, full: transfer[:full], quick: transfer[:quick]
+    bench.size :counted, full: 4
+    bench.size :in_flight, full: 1
+
+    contest = Bench::HTTP::Contest
+    bench.metrics contest::CPU, contest::WALL, contest::OBJECTS, contest::MALLOC, contest::PEAK
+    peers = %w[Net::HTTP http.rb httpx curb]
+    peers.each { |name| bench.goal metric: "cpu_us_per_request", against: name, at_most: 0.5 }
+
+    transfers = contest.new(bench, page: transfer[:page])
+    transfers.transfers("plait", :plait, way)
+    peers.each { |name| transfers.transfers(name, :peer, way) }
+  end
+end
