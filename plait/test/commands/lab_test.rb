@@ -72,6 +72,9 @@ class LabCommandTest < Minitest::Test
     File.write(path("odd.json"), "{}")
     { %w[report] => /takes 1 file, not 0: plait lab report FILE\.json/, %w[diff odd.json] => /takes 2 files, not 1/,
       %w[report none.json] => /can't read none\.json: No such file/, %w[report odd.json] => /odd\.json is no report/,
+      %w[diff odd.json --markdown odd.json] => /--markdown has taken odd\.json: put it behind the files/,
+      %w[report --html odd.json] => /--html has taken odd\.json/, %w[diff odd.json odd.json --json] => /--json has no effect/,
+      %w[report odd.json --csv odd.json] => /odd\.json would be overwritten/,
       %w[report odd.json --rounds 3] => /--rounds has no effect on what was measured before/,
       %w[waiting computing] => /plait lab takes one argument at most: "computing" is one too many/ }.each do |words, message|
       result = plait("lab", *words)

@@ -35,7 +35,7 @@ class LabDifferenceTest < Minitest::Test
     after = Lab::ReportSet.new([report(row(:threads, 4.0), environment: Lab::Environment.new({ ruby: "3.4", cpus: 2 }))])
     found = Lab::Difference.new(before, after)
     assert_equal([%w[ruby 3.1 3.4]], found.tables.last.rows)
-    assert_match(/The two files have no row in common\.\z/, found.to_s)
+    assert_match(/no row of the same work in common: only before: sequence \(sleeping\)/, found.to_s)
   end
 
   def test_equal_files_differ_seldom
@@ -45,6 +45,45 @@ class LabDifferenceTest < Minitest::Test
       Lab::Difference.new(one, other).tables.last.rows.any? { |cells| %w[faster slower].include?(cells.last) }
     end
     assert_operator(alarms.count(true), :<=, 10)
+  end
+
+  def test_a_true_difference_is_found
+    random = Random.new(3)
+    found = Array.new(20) do
+      one, other = [1.0, 1.25].map { |factor| set(row(:sequence, *Array.new(20) { factor * (0.9 + (random.rand / 5)) })) }
+      Lab::Difference.new(one, other).tables.last.rows.first.last
+    end
+    assert_operator(found.count("slower"), :>=, 18, found.tally.to_s)
+  end
+
+  def test_what_is_below_the_noise_of_a_run_is_not_settled
+    busy = Lab::Row.new(cell(:sequence), around(1.0).map { |wall| measurement(wall) }, twin: [nil, *[1.5] * 15])
+    before = Lab::ReportSet.new([report(busy, row(:threads, *around(3.0)))])
+    after = set(row(:sequence, *around(1.3)), row(:threads, *around(6.0)))
+    assert_equal(["not settled", "slower"], Lab::Difference.new(before, after).tables.last.rows.map(&:last))
+  end
+
+  def test_other_work_and_differing_results_are_not_compared
+    one = set(row(:sequence, 4.0))
+    larger = Lab::ReportSet.new([report(row(:sequence, 8.0), title: "sleeping longer")])
+    assert_equal("The two files have no row of the same work in common: only before: sequence (sleeping); " \
+                 "only after: sequence (sleeping longer).", Lab::Difference.new(one, larger).to_s)
+    differing = set(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0)))
+    assert_empty(Lab::Difference.new(differing, differing).tables)
+  end
+
+  # Against all orders of two small samples.
+  def test_the_interval_is_exact
+    [[3, 4], [4, 4], [5, 3]].each do |size, other|
+      orders = (0...(size + other)).to_a.combination(size).map do |places|
+        places.sum { |place| ((0...(size + other)).to_a - places).count { |one| one < place } }
+      end
+      [0.05, 0.1, 0.2].each do |alpha|
+        rare = (0..(size * other)).take_while { |pairs| orders.count { |one| one <= pairs }.fdiv(orders.size) <= alpha / 2 }
+        wanted = rare.size
+        assert_equal([wanted.zero? ? nil : wanted - 1], [Lab::Difference.depth(size, other, alpha)])
+      end
+    end
   end
 
   def test_as_markdown

@@ -51,8 +51,8 @@ class LabHtmlReportTest < Minitest::Test
 
   def test_mismatch_and_interruption_stand_out
     page = report(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0)), interrupted: true).to_html
-    assert_equal(["sleeping: The results differ, so nothing is said about speed",
-                  "sleeping: It was interrupted: this is what had been measured until then"],
+    assert_equal(["sleeping: the results differ, so nothing is said about speed",
+                  "sleeping: it was interrupted: this is what had been measured until then"],
                  page.scan(%r{role="alert">([^<]*)</p>}).flatten)
     assert_nil(page[/<figure>.*/])
   end

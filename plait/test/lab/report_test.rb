@@ -38,7 +38,7 @@ class LabReportTest < Minitest::Test
   def test_csv_is_one_line_a_row
     odd = "odd, \"quoted\"\nlabel"
     lines = parse_csv(report(row(:sequence, 1.0, 2.0), row(:threads, 1.0, label: odd)).to_csv)
-    assert_equal(["sequence", odd], lines.map { |line| line["label"] })
+    assert_equal(["sequence", odd.tr("\n", " ")], lines.map { |line| line["label"] })
     wanted = { "workload" => "sleep", "wall_s_median" => "1.5", "wall_s_min" => "1.0", "wall_s_max" => "2.0",
                "n" => "2" }
     assert_equal(wanted, lines.first.slice(*wanted.keys))
@@ -61,13 +61,30 @@ class LabReportTest < Minitest::Test
       path = File.join(folder, "r.json")
       { "{" => /no JSON/, "\xff" => /no JSON/, "[]" => /no report/, "{\"reports\": [1]}" => /schema nil/,
         "{\"reports\": [{\"schema\": 9}]}" => /schema 9, and this version of plait reads 2/,
-        "{\"reports\": [{\"schema\": 2, \"workload\": {}}]}" => /lacks environment, .*, timelines; measure again/,
+        "{\"reports\": [{\"schema\": 2, \"workload\": {}}]}" =>
+          /damaged, or of another version, in workload, environment, .*, timelines: measure again/,
         "{\"reports\": []}" => /no report/ }.each do |content, message|
         File.binwrite(path, content)
         assert_match(message, assert_raises(Plait::UsageError) { Lab::ReportSet.load(path) }.message)
       end
     end
     assert_match(/can't read .*No such file/, assert_raises(Plait::UsageError) { Lab::ReportSet.load("/nowhere/r.json") }.message)
+  end
+
+  # Each value of a saved report, replaced by each of others: a message, or a report.
+  def test_a_damaged_report_raises_nothing_else
+    saved = JSON.generate(Lab::ReportSet.new([report(row(:sequence, 1.0), row(:threads, 2.0, limit: 2))]).to_h)
+    Dir.mktmpdir("plait-test-") do |folder|
+      path = File.join(folder, "r.json")
+      mutations(JSON.parse(saved)) do |mutated|
+        File.write(path, JSON.generate(mutated))
+        set = Lab::ReportSet.load(path)
+        %i[to_s to_html to_markdown to_csv to_json].each { |form| set.public_send(form) }
+        Lab::Difference.new(set, set).to_s
+      rescue Plait::UsageError
+        next
+      end
+    end
   end
 
   def test_markdown_is_text_whatever_labels_hold
@@ -139,6 +156,19 @@ class LabReportTest < Minitest::Test
       line.map { |field, _| field.start_with?("\"") ? field[1...-1].gsub("\"\"", "\"") : field }
     end
     lines.map { |line| names.zip(line).to_h }
+  end
+
+  def mutations(saved, node = saved, &block)
+    keys = node.is_a?(Hash) ? node.keys : node.each_index.first(2)
+    keys.each do |key|
+      kept = node[key]
+      [nil, 0, -1, "x", [], {}, [1], true, 1e300].each do |value|
+        node[key] = value
+        block.call(saved)
+      end
+      node[key] = kept
+      mutations(saved, kept, &block) if kept.is_a?(Enumerable)
+    end
   end
 
   def sample = report(row(:sequence, 10.0, 10.1), row(:threads, 3.0, 3.1))

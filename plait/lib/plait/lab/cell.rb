@@ -122,12 +122,12 @@ module Plait
                      warmup_items: nil, memory_items: nil, runner: nil, choice: true)
         @on = on
         @limit = check_limit(limit)
-        @label = Text.clean(label || default_label)
+        @label = Text.shorten(Text.clean(label || default_label))
         @items = check_items(items)
         @body = check_body(body)
         @options = options
         @digest = digest
-        @group = group && Text.clean(group)
+        @group = group && Text.clean(group).then { |name| name unless name.empty? }
         @warmup_items = warmup_items
         @memory_items = memory_items
         @runner = runner

@@ -2,7 +2,6 @@
 
 require_relative "../version"
 require_relative "../values/quantity"
-require_relative "agreement"
 require_relative "answer"
 require_relative "environment"
 require_relative "html_report/curve"
@@ -61,8 +60,8 @@ module Plait
         table = AnswerTable.of(@records.flat_map { |record| record[:answers] })
         environments = @records.map { |record| Environment.new(record[:environment]).to_s }.uniq
         lines = environments.map { |line| element(:p, text(line), class: "where") }
-        warnings = @records.flat_map { |record| warnings(record) }
-        "<header><h1>Plait lab</h1>#{lines.join}#{warnings.join}#{element(:div, Markup.grid(table), class: "answer")}" \
+        warnings = @records.flat_map { |record| Tables.new(record).warnings }
+        "<header><h1>Plait lab</h1>#{lines.join}#{warned(warnings)}#{element(:div, Markup.grid(table), class: "answer")}" \
           "#{Markup.list(table.notes, "notes")}</header>"
       end
 
@@ -79,20 +78,16 @@ module Plait
         notes = record.dig(:workload, :notes) + record[:notes]
         element(:section, [element(:h2, text(record.dig(:workload, :title))),
                            *record.dig(:workload, :description)&.then { |about| element(:p, text(about)) },
-                           Markup.list(record[:mismatches].map { |found| Mismatch.new(**found).to_s }, "differing"),
+                           Markup.list(Tables.new(record).mismatches, "differing"),
                            *subjects, figures(record), Markup.list(notes, "notes")].join("\n"), id: "part#{place}")
       end
 
-      def warnings(record)
-        title = record.dig(:workload, :title)
-        found = [("The results differ, so nothing is said about speed" if record[:mismatches].any?),
-                 ("It was interrupted: this is what had been measured until then" if record[:interrupted]),
-                 record[:error]&.then { |error| "It ended early: #{error}" }].compact
-        found.map { |warning| element(:p, text("#{title}: #{warning}"), class: "warning", role: "alert") }
+      def warned(sentences)
+        sentences.map { |warning| element(:p, text(warning), class: "warning", role: "alert") }.join
       end
 
       def subject(record, group, rows)
-        settings = { use: record[:answers].find { |answer| answer[:group] == group }&.fetch(:use),
+        settings = { use: record[:answers].find { |answer| answer[:group] == group }&.fetch(:use, nil),
                      processors: record.dig(:environment, :cpus) || 1 }
         curve = Curve.new(rows, record.dig(:workload, :unit))
         first, *rest = [Time.new(rows, **settings), curve].rotate(curve.whole? ? 1 : 0).filter_map(&:to_html)

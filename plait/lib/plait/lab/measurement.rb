@@ -32,8 +32,8 @@ module Plait
       # @return [Boolean] this machine, Ruby or mechanism can't run the cell; nothing went wrong
       def unsupported? = failure_kind == :unsupported
 
-      # @return [Float] items per second
-      def rate = items / wall
+      # @return [Float, nil] items per second; nil of none that the clock saw
+      def rate = wall.zero? ? nil : items / wall
 
       # @return [Float] seconds of processor time per item
       def cpu_per_item = cpu / items

@@ -5,31 +5,88 @@ require_relative "../atomic_file"
 require_relative "../values/errors"
 require_relative "html_report"
 require_relative "row"
+require_relative "tables"
 require_relative "text_report"
 
 module Plait
   module Lab
+    # What a record must look like that comes from a file. A form is a class, a value or a Proc (by ===), a Hash of forms, an
+    # Array of one form (a list), or of several: nil and a form, say.
+    module SavedForm
+      NUMBER = ->(value) { value.is_a?(Numeric) && value.finite? && value.abs < 1e300 }
+      POSITIVE = ->(value) { NUMBER.call(value) && !value.negative? }
+      COUNT = (0..)
+      LIMITS = ->(value) { value.is_a?(Array) && value.any? && value.all? { |one| one.is_a?(Integer) && one.positive? } }
+      BOOLEAN = [true, false].freeze
+      TEXT = [nil, String].freeze
+      ON = [String, [String]].freeze
+      STATISTICS = { median: POSITIVE, min: POSITIVE, max: POSITIVE, n: COUNT }.freeze
+      COUNTED = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
+      ALLOCATIONS = { scope: TEXT, **COUNTED.to_h { |name| [name, [nil, NUMBER]] } }.freeze
+      ROW = {
+        label: String, series: String, on: ON, limit: [nil, 1.., LIMITS], group: TEXT, items: COUNT, n: 0,
+        wall_s: [nil, STATISTICS],
+        **%i[cpu_s delay_s gvl_wait_s items_per_s cpu_per_item_s gc_runs gc_time_s].to_h { |name| [name, [nil, STATISTICS]] },
+        peak_bytes: [nil, { median: NUMBER, min: NUMBER, max: NUMBER }], peak_source: [nil, "resident", "sampled_processes"],
+        latency_s: [nil, { p50: POSITIVE, p90: [nil, POSITIVE], p99: [nil, POSITIVE], max: POSITIVE }],
+        allocated_per_item: [nil, ALLOCATIONS], not_counted: TEXT, comparable: BOOLEAN, fastest: BOOLEAN, best: BOOLEAN,
+        ratio: [nil, POSITIVE], answer: TEXT, errors: COUNT, first_error: TEXT, failure: TEXT,
+        samples: [{ wall_s: [nil, POSITIVE], failure: TEXT }]
+      }.freeze
+      TABLE = lambda do |value|
+        fit?(value, COLUMNS) && [value[:alignments], *value[:rows]].all? { |row| row.size == value[:columns].size }
+      end
+      COLUMNS = { title: String, columns: [String], rows: [[String]], alignments: [["left", "right"]], notes: [String] }.freeze
+      BAR = ->(value) { value.is_a?(Array) && value.size == 4 && value.all?(POSITIVE) && value.first < 100 }
+      RECORD = {
+        workload: { name: String, title: String, description: TEXT, unit: String, notes: [String] },
+        environment: { ruby_version: TEXT, cpus: [nil, 1..], memory_bytes: [nil, POSITIVE], gems: [nil, Hash] },
+        mismatches: [{ group: TEXT, reference: String, differing: [String], index: [nil, COUNT], expected: TEXT,
+                       found: TEXT }],
+        answers: [{ work: String, group: TEXT, use: TEXT, reference: TEXT, in_sequence: BOOLEAN, note: TEXT, sure: String,
+                    **%i[reference_s use_s ratio noise].to_h { |name| [name, [nil, POSITIVE]] } }],
+        rows: [[ROW, ROW.merge(n: 1.., wall_s: STATISTICS)]], notes: [String], error: TEXT, tables: [nil, [TABLE]],
+        timelines: [{ label: String, on: ON, workers: COUNT, slots: COUNT, items_per_bar: COUNT, bars: [BAR] }]
+      }.freeze
+      private_constant(*constants)
+
+      class << self
+        # @return [Array<Symbol>] the fields of the record that are not as they must be
+        def misfits(record) = RECORD.reject { |name, form| record.key?(name) && fit?(record[name], form) }.keys
+
+        private
+
+        def fit?(value, form)
+          case form
+          when Hash then value.is_a?(Hash) && form.all? { |name, inner| fit?(value[name], inner) }
+          when Array
+            return form.any? { |one| fit?(value, one) } if form.size > 1
+
+            value.is_a?(Array) && value.all? { |one| fit?(one, form.first) }
+          else form === value # rubocop:disable Style/CaseEquality -- a class, a range, a Proc
+          end
+        end
+      end
+    end
+    private_constant :SavedForm
+
     # Several reports that are shown and saved as one: of a session, or of a saved file.
     class ReportSet
       FORMATS = { ".html" => :to_html, ".htm" => :to_html, ".json" => :to_json, ".csv" => :to_csv, ".md" => :to_markdown }.freeze
       # Raised by one when a field changes its meaning or goes; new fields don't raise it.
       SCHEMA = 2
-      # Fields without which a file is no report of this schema.
-      NEEDED = %i[workload environment mismatches answers rows].freeze
-      private_constant :NEEDED
-
       class << self
         # @param path [String] of a file that `--json` or {#save} has written
         # @return [ReportSet]
         # @raise [UsageError] says what is wrong with the file
         def load(path)
-          saved = JSON.parse(File.read(path, encoding: "UTF-8"), symbolize_names: true)
+          saved = JSON.parse(File.read(path, mode: "r:BOM|UTF-8"), symbolize_names: true)
           records = saved.is_a?(Hash) ? saved[:reports] : nil
           raise UsageError, "#{path} is no report of plait: it has no \"reports\"" unless records.is_a?(Array) && records.any?
 
           new(records.each { |record| check(record, path) })
         rescue SystemCallError => e
-          raise UsageError, "can't read #{path}: #{e.message.sub(/ @ .*/, "")}"
+          raise UsageError, "can't read #{path}: #{e.message.sub(/ @ .*/m, "")}"
         rescue JSON::ParserError, EncodingError
           raise UsageError, "#{path} is no JSON; plait lab --json FILE writes such a file"
         end
@@ -39,13 +96,12 @@ module Plait
         def check(record, path)
           schema = record.is_a?(Hash) ? record[:schema] : nil
           unless schema == SCHEMA
-            raise UsageError,
-                  "#{path} has schema #{schema.inspect}, and this version of plait reads #{SCHEMA}"
+            raise UsageError, "#{path} has schema #{schema.inspect}, and this version of plait reads #{SCHEMA}"
           end
 
           # Reports of earlier versions lack what is drawn and shown now.
-          missing = [*(NEEDED - record.compact.keys), *(%i[timelines] - record.keys)]
-          raise UsageError, "#{path} lacks #{missing.join(", ")}; measure again with this version of plait" if missing.any?
+          wrong = SavedForm.misfits(record)
+          raise UsageError, "#{path} is damaged, or of another version, in #{wrong.join(", ")}: measure again" if wrong.any?
         end
       end
 
@@ -84,6 +140,9 @@ module Plait
 
       # @return [String] the answer and the tables as Markdown
       def to_markdown = MarkdownReport.new(@records).to_s
+
+      # @return [Array<String>] what a reader must know first: reports that ended early, or have different results
+      def warnings = @records.flat_map { |record| Tables.new(record).warnings }
 
       # Writes all or nothing.
       # @param path [String] ends in .html, .json, .csv or .md

@@ -265,7 +265,9 @@ module Plait
 
       def shortened
         return if @rounds_done == @rounds || @interrupted || @error
-        return "#{@rounds_done} rounds were run: more of them would change no answer." if runnable.empty?
+        if runnable.empty?
+          return ("#{@rounds_done} rounds were run: more of them would change no answer." if rows.any?(&:measured?))
+        end
 
         "#{@rounds_done} of #{"at most " if @open}#{@rounds} rounds were run: another one would not have fitted into " \
           "#{@seconds.round} s."

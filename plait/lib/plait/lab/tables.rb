@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/quantity"
+require_relative "agreement"
 require_relative "table"
 
 module Plait
@@ -36,6 +37,17 @@ module Plait
         rows.select { |row| row[:n].positive? && !differing.include?(row[:group]) }.group_by { |row| row[:group] }
       end
 
+      # @return [Array<String>] a sentence for each mechanism whose results differ
+      def mismatches = @report[:mismatches].map { |found| Mismatch.new(**found.slice(*Mismatch.members)).to_s }
+
+      # @return [Array<String>] what a reader must know first
+      def warnings
+        found = [("the results differ, so nothing is said about speed" if @report[:mismatches].any?),
+                 ("it was interrupted: this is what had been measured until then" if @report[:interrupted]),
+                 @report[:error]&.then { |error| "it ended early: #{error}" }].compact
+        found.map { |warning| "#{workload[:title]}: #{warning}" }
+      end
+
       private
 
       def rows = @report[:rows]
@@ -58,11 +70,11 @@ module Plait
       def speed_row(row, peaks)
         wall = row[:wall_s]
         spread = wall[:n] > 1 ? "#{Quantity.seconds(wall[:min])} – #{Quantity.seconds(wall[:max])}" : Quantity::UNKNOWN
-        [row[:label], Quantity.seconds(wall[:median]), spread, wall[:n].to_s, Quantity.number(row[:items_per_s][:median]),
+        [row[:label], Quantity.seconds(wall[:median]), spread, wall[:n].to_s, Quantity.number(row.dig(:items_per_s, :median)),
          Quantity.seconds(row.dig(:cpu_s, :median)), *peaks.map { |source| peak(row, source) }, compared(row)]
       end
 
-      def peak(row, source) = Quantity.bytes((row[:peak_bytes][:median] if row[:peak_source]&.to_sym == source))
+      def peak(row, source) = Quantity.bytes((row.dig(:peak_bytes, :median) if row[:peak_source]&.to_sym == source))
 
       def compared(row)
         return Quantity::UNKNOWN unless row[:comparable]

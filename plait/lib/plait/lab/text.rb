@@ -42,11 +42,15 @@ module Plait
 
       module_function
 
-      # @return [String] valid UTF-8; what can't be shown is a question mark
+      # Control characters, and marks that turn the text around them.
+      CONTROLS = /[[:cntrl:]\u202a-\u202e\u2066-\u2069]+/
+      private_constant :CONTROLS
+
+      # @return [String] valid UTF-8 in one line; what can't be shown is a question mark
       def clean(value)
         text = value.to_s
         text = text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
-        text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: "?").scrub("?")
+        text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: "?").scrub("?").gsub(CONTROLS, " ")
       end
 
       # @return [String] "KeyError: key not found, at work.rb:3"; Plait's own errors speak for themselves

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../values/text_table"
-require_relative "agreement"
 require_relative "answer"
 require_relative "environment"
 require_relative "tables"
+require_relative "text"
 
 module Plait
   module Lab
@@ -13,6 +13,10 @@ module Plait
       # Columns that go first where the terminal is narrow, then the rate.
       LEAST = ["n", "items counted", "GC runs", "retained strings", "retained objects", "retained bytes",
                "strings", "objects", "90 %", *Tables::PEAKS.values, "min – max", "CPU"].freeze
+
+      # Columns of a comparison of two reports that never go.
+      SAID = ["after ÷ before", "said"].freeze
+      private_constant :SAID
 
       # @param reports [Array<Hash>] records, see {Report#to_h}
       # @param tables [Boolean] whether the tables follow
@@ -43,10 +47,8 @@ module Plait
       def answer = table(AnswerTable.of(@reports.flat_map { |report| report[:answers] }), &:itself)
 
       def differences(report)
-        return [] if report[:mismatches].empty?
-
-        found = report[:mismatches].flat_map { |mismatch| prose(Mismatch.new(**mismatch).to_s, :red) }
-        ["", paint("The results differ:", :bold, :red), *found]
+        found = Tables.new(report).mismatches.flat_map { |mismatch| prose(mismatch, :red) }
+        found.empty? ? [] : ["", paint("The results differ:", :bold, :red), *found]
       end
 
       def whole(report)
@@ -56,16 +58,18 @@ module Plait
       end
 
       def titled(table, subject)
-        table(table) { |lines| ["  #{paint(table.title.delete_prefix("#{subject}: "), :bold)}", *lines] }
+        table(table) { |lines| ["  #{paint(Text.clean(table.title.delete_prefix("#{subject}: ")), :bold)}", *lines] }
       end
 
       def table(table)
         text = TextTable.new(table.columns, table.rows, alignments: table.alignments, width: @columns,
-                                                        least: LEAST + table.columns.grep(%r{/s\z}), keep: AnswerTable::KEPT)
+                                                        least: LEAST + table.columns.grep(%r{/s\z}), keep: kept(table))
         head, rule = text.head
         ["", *yield([paint(head, :dim), paint(rule, :dim)]), *rows(table, text),
          *table.notes.flat_map { |note| prose(note, :dim) }, *left_out(text)]
       end
+
+      def kept(table) = (SAID - table.columns).empty? ? SAID : AnswerTable::KEPT
 
       def rows(table, text)
         table.rows.zip(text.body).flat_map do |cells, lines|
@@ -85,12 +89,12 @@ module Plait
       end
 
       def prose(text, *styles)
-        wrap(text.gsub(/[[:cntrl:]]+/, " "), width - 2).reject(&:empty?).map { |line| "  #{paint(line, *styles)}" }
+        wrap(text, width - 2).reject(&:empty?).map { |line| "  #{paint(line, *styles)}" }
       end
 
       def width = [@columns || TextTable::WIDEST_PROSE, TextTable::WIDEST_PROSE].min
 
-      def wrap(...) = TextTable.wrap(...)
+      def wrap(text, width) = TextTable.wrap(Text.clean(text), width)
 
       def paint(...) = @paint.call(...)
     end
@@ -113,14 +117,16 @@ module Plait
 
       def head
         environments = @records.map { |record| Environment.new(record[:environment]).to_s }.uniq
-        ["# Plait lab", *environments.map { |line| text(line) }, table(AnswerTable.of(@records.flat_map { |one| one[:answers] }))]
+        warnings = @records.flat_map { |record| Tables.new(record).warnings }
+        ["# Plait lab", *environments.map { |line| text(line) }, *warnings.map { |line| "**#{text(line)}**" },
+         table(AnswerTable.of(@records.flat_map { |one| one[:answers] }))]
       end
 
       def section(record)
         tables = tables(Tables.new(record).all)
         notes = record.dig(:workload, :notes) + record[:notes].to_a
         ["## #{text(record.dig(:workload, :title))}", *record.dig(:workload, :description)&.then { |about| text(about) },
-         *record[:mismatches].map { |found| "**#{text(Mismatch.new(**found).to_s)}**" },
+         *Tables.new(record).mismatches.map { |found| "**#{text(found)}**" },
          *(["<details><summary>The figures</summary>", tables.join("\n"), "</details>"] if tables.any?), *list(notes)]
       end
 
@@ -137,7 +143,9 @@ module Plait
       def list(notes) = notes.empty? ? [] : [notes.map { |note| "- #{text(note)}" }.join("\n")]
 
       # Labels and errors come from users' code: they may hold nothing that Markdown or HTML takes for its own.
-      def text(value) = value.to_s.gsub(/[\\`*_{}\[\]<>|#~]/) { |sign| "\\#{sign}" }.gsub(/\s+/, " ")
+      def text(value)
+        Text.clean(value).gsub("&", "&amp;").gsub("@", "&#64;").gsub(/[\\`*_{}\[\]<>|#~$]/) { |sign| "\\#{sign}" }
+      end
     end
 
     private_constant :TextReport, :MarkdownReport

@@ -5,6 +5,7 @@ require_relative "../command"
 require_relative "../exit_status"
 require_relative "../failure"
 require_relative "../outputs"
+require_relative "../../atomic_file"
 require_relative "../../lab"
 require_relative "../../values/errors"
 
@@ -18,8 +19,8 @@ module Plait
         # Options that say how to measure.
         MEASURING = %w[on limit scale requests latency url full sizes rounds budget seed].freeze
         # Options that take a file where one follows.
-        TAKING = %w[markdown json csv].freeze
-        private_constant :MEASURING, :TAKING
+        WRITING = %w[markdown json csv html].freeze
+        private_constant :MEASURING, :WRITING
 
         # @param words [Array<String>] "report" or "diff", then files
         def initialize(terminal, words, options)
@@ -43,9 +44,8 @@ module Plait
           take_back
           useless = MEASURING.find { |name| options[name] }
           raise UsageError, "--#{useless} has no effect on what was measured before" if useless
-          return if @files.size == FILES[@what]
+          return check_outputs if @files.size == FILES[@what]
 
-          usage = ["plait lab", @what, *["FILE.json"] * FILES[@what]].join(" ")
           raise UsageError,
                 "plait lab #{@what} takes #{FILES[@what]} file#{"s" if FILES[@what] > 1}, not #{@files.size}: #{usage}"
         end
@@ -54,19 +54,40 @@ module Plait
         def take_back
           return unless @files.size == FILES[@what] - 1
 
-          name = TAKING.find { |one| options[one].to_s.end_with?(".json") } or return
+          name = WRITING.find { |one| options[one].to_s.end_with?(".json") } or return
+          unless @what == "report" && name != "html"
+            raise UsageError, "--#{name} has taken #{options[name]}: put it behind the files, as in #{usage} --#{name}"
+          end
+
           @files << options[name]
           options[name] = Outputs::STANDARD_OUTPUT
         end
 
+        def usage = ["plait lab", @what, *["FILE.json"] * FILES[@what]].join(" ")
+
+        # What was measured must not be lost.
+        def check_outputs
+          given = WRITING.filter_map { |name| options[name] } - [Outputs::STANDARD_OUTPUT]
+          lost = given.find { |path| @files.any? { |file| File.expand_path(file) == File.expand_path(path) } }
+          raise UsageError, "#{lost} would be overwritten: name another file" if lost
+          return unless @what == "diff" && (name = %w[json csv].find { |one| options[one] })
+
+          raise UsageError, "--#{name} has no effect on plait lab diff, which prints text or --markdown"
+        end
+
         def report(set)
           outputs = Outputs.new(terminal) { |name| options[name]&.then { |text| Arguments.text("--#{name}", text) } }
-          terminal.say(*set.lines(tables: options["tables"] || false, **manner))
+          terminal.say(*set.lines(tables: options["tables"] || false, **manner), *set.warnings)
           outputs.write(set.records).map { |problem| Failure.new(problem).tell(terminal) }.find(&:positive?) || ExitStatus::OK
         end
 
         def difference(before, after)
-          terminal.say(*Plait::Lab::Difference.new(before, after).lines(markdown: options["markdown"], **manner))
+          path = options["markdown"]
+          lines = Plait::Lab::Difference.new(before, after).lines(markdown: !path.nil?, **manner)
+          return terminal.say(*lines) && ExitStatus::OK if path.nil? || path == Outputs::STANDARD_OUTPUT
+
+          AtomicFile.write(path, "#{lines.join("\n")}\n")
+          terminal.say("report: #{path}")
           ExitStatus::OK
         end
 

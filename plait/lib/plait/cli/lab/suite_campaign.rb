@@ -56,7 +56,7 @@ module Plait
         # `plait lab --json waiting` means the suite, not a file of that name.
         def suite
           @suite ||= begin
-            taken = words.empty? && options.values_at("json", "csv").find { |value| WORDS.include?(value) }
+            taken = words.empty? && options.values_at("json", "csv", "markdown").find { |value| WORDS.include?(value) }
             name = taken || words.first || ALL
             WORDS.include?(name) ? name : unknown(name)
           end

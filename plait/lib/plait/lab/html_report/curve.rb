@@ -14,14 +14,17 @@ module Plait
         HEIGHT = 260
         # Points of a fitted curve between the least and the largest limit.
         STEPS = 24
+        # Percent of the width: marks nearer to each other would touch on a phone.
+        TIGHT = 7
         INK = "currentColor"
         LAW = "A dashed curve is the Universal Scalability Law, fitted to the medians."
-        private_constant :HEIGHT, :STEPS, :INK, :LAW
+        private_constant :HEIGHT, :STEPS, :TIGHT, :INK, :LAW
 
         # @param rows [Array<Hash>] records of measured rows that do the same work
         # @param unit [String] what an item is, in the plural
         def initialize(rows, unit)
           @unit = unit
+          rows = rows.select { |row| row[:items_per_s] }
           @all = rows.reject { |row| sequence?(row) }
           swept = @all.select { |row| limit(row) }.group_by { |row| row[:series] }.values.select { |line| line.size > 1 }.flatten
           @rows = [*(rows - @all if swept.any?), *swept].sort_by { |row| limit(row) }
@@ -57,9 +60,9 @@ module Plait
         def colours
           @colours ||= begin
             first = {}
-            lines.each_with_index.to_h do |(name, rows), place|
+            lines.to_h do |name, rows|
               mechanism = RowRecord.mechanism(rows.first)
-              [name, (first[mechanism] ||= name) == name ? Markup.colour(mechanism) : Markup.further_colour(place)]
+              [name, Markup.colour((first[mechanism] ||= name) == name ? mechanism : name)]
             end
           end
         end
@@ -89,7 +92,7 @@ module Plait
         def y(rate) = (HEIGHT * (1 - (up.place(rate) / 100))).round(1)
 
         def marks
-          limits = @rows.map { |row| limit(row) }.uniq.flat_map do |limit|
+          limits = apart.flat_map do |limit|
             [stroke(x(limit), 0, x(limit), HEIGHT, INK, opacity: 0.1), label(limit.to_s, x(limit), HEIGHT + 18, "middle")]
           end
           rates = up.marks.flat_map do |place, words|
@@ -97,6 +100,14 @@ module Plait
             [stroke(0, height, "100%", height, INK, opacity: 0.12), label(words, "-0.8%", height + 4, "end")]
           end
           [*limits, *rates, label("limit", "50%", HEIGHT + 36, "middle")]
+        end
+
+        # @return [Array<Integer>] limits whose marks don't touch
+        def apart
+          first, *rest = @rows.map { |row| limit(row) }.uniq
+          rest.each_with_object([first]) do |limit, kept|
+            kept << limit if across.place(limit) - across.place(kept.last) > TIGHT
+          end
         end
 
         def line(rows, colour)

@@ -75,6 +75,8 @@ module Plait
           Markup.element(:rect, x: "#{from}%", width: "#{(to - from).round(2)}%", y: top, height: height, fill: colour, **rest)
         end
 
+        def dot(place, row) = Markup.element(:circle, cx: "#{place}%", cy: HEIGHT / 2, r: 5, fill: colour(row))
+
         def rule(from, to, top = HEIGHT / 2)
           Markup.element(:line, x1: "#{from}%", x2: "#{to}%", y1: top, y2: top, stroke: INK, stroke_width: 1.5)
         end
@@ -87,12 +89,16 @@ module Plait
         private
 
         def scale
-          @scale ||= Scale.new(rows.flat_map { |row| figure(row).values_at(:median, :min, :max) }) { |mark| quantity(mark) }
+          @scale ||= begin
+            values = rows.flat_map { |row| figure(row).values_at(:median, :min, :max) }
+            Scale.new(values, typical: rows.map { |row| figure(row)[:median] }) { |mark| quantity(mark) }
+          end
         end
 
         def marks(row)
           median, min, max = figure(row).values_at(:median, :min, :max).map { |value| scale.place(value) }
-          [bar(0, median, colour(row)), rule(min, max)]
+          # On a logarithmic axis, which has no zero, the length of a bar would say nothing.
+          [scale.logarithmic? ? dot(median, row) : bar(0, median, colour(row)), rule(min, max)]
         end
 
         def words(row) = quantity(figure(row)[:median])
@@ -101,7 +107,7 @@ module Plait
       # The time of each row.
       class Time < Bars
         TITLE = "Time for all items"
-        CAPTION = "A bar ends at the median of the rounds; the line goes from the shortest to the longest. Shorter is better."
+        CAPTION = "The bar or dot is the median of the rounds; the line goes from the shortest to the longest. Shorter is better."
 
         private
 
@@ -140,7 +146,7 @@ module Plait
                   "alone, GC of the process that runs the mechanism. GVL: the part of its time that a worker waits for Ruby's " \
                   "lock, in one process on Ruby 3.2 or later; the bar has it under waiting."
         # No colour of a mechanism.
-        PARTS = { computing: "#5f9e3d", "garbage collection": "#a8604a", "run queue": "#b09a2e",
+        PARTS = { computing: "#4d7c4d", "garbage collection": "#8c4b2f", "run queue": "#d9b72b",
                   "waiting or idle": "#b7bcc4" }.freeze
         # Smaller parts of the time are not worth a word.
         LEAST = 0.005
@@ -194,17 +200,15 @@ module Plait
         def figure(row) = row[:latency_s]
 
         def scale
-          @scale ||= Scale.new(rows.flat_map do |row|
-            figure(row).values_at(:p50, :max).compact
-          end) { |mark| Quantity.seconds(mark) }
+          times = rows.flat_map { |row| figure(row).values_at(:p50, :max) }
+          @scale ||= Scale.new(times) { |mark| Quantity.seconds(mark) }
         end
 
         def marks(row)
           median, most, far = figure(row).values_at(:p50, :max, :p99).map { |value| value && scale.place(value) }
-          dot = Markup.element(:circle, cx: "#{median}%", cy: HEIGHT / 2, r: 5, fill: colour(row))
           mark = far && Markup.element(:line, x1: "#{far}%", x2: "#{far}%", y1: 2, y2: HEIGHT - 2, stroke: colour(row),
                                               stroke_width: 4)
-          [rule(median, most), *mark, dot]
+          [rule(median, most), *mark, dot(median, row)]
         end
 
         def words(row)
@@ -229,11 +233,8 @@ module Plait
         def figure(row) = row[:bars].any?
 
         def scale
-          @scale ||= Scale.new(rows.flat_map do |row|
-            row[:bars].map do |bar|
-              bar[2]
-            end
-          end, even: true) { |mark| Quantity.seconds(mark) }
+          ends = rows.flat_map { |row| row[:bars].map { |bar| bar[2] } }
+          @scale ||= Scale.new(ends, even: true) { |mark| Quantity.seconds(mark) }
         end
 
         def height(row) = row[:slots] * SLOT

@@ -13,8 +13,7 @@ module Plait
         # white and on black.
         COLOURS = { "sequence" => "#8a8a8a", "threads" => "#3b8fd6", "fibers" => "#e0822c", "hybrid" => "#a57fd1",
                     "processes" => "#2ca089", "ractors" => "#d05c8e" }.freeze
-        OTHERS = %w[#b09a2e #6c7fc4 #a8604a #5f9e3d].freeze
-        private_constant :ESCAPES, :COLOURS, :OTHERS
+        private_constant :ESCAPES, :COLOURS
 
         module_function
 
@@ -56,12 +55,9 @@ module Plait
         # @return [String] what may be wider than a phone
         def scrolled(content, title) = element(:div, content, class: "scroll", tabindex: 0, role: "region", aria_label: title)
 
-        # @param mechanism [String] "processes × fibers"
+        # @param name [String] of a mechanism, "processes × fibers", or of a line
         # @return [String]
-        def colour(mechanism) = COLOURS.fetch(mechanism) { OTHERS[mechanism.sum % OTHERS.size] }
-
-        # @param place [Integer] of a further line of the same mechanism
-        def further_colour(place) = OTHERS[place % OTHERS.size]
+        def colour(name) = COLOURS.fetch(name) { "hsl(#{name.sum * 47 % 360}, 45%, 52%)" }
 
         def cells(table, values)
           values.zip(table.alignments).each_with_index.map { |(value, side), column| yield text(value), side, column }.join
@@ -118,6 +114,9 @@ module Plait
                                                  white-space: normal; }
             .answer tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
             .answer td:nth-child(2) { font-weight: 700; }
+            .answer td:nth-child(4):not(:empty)::after { content: " faster"; }
+            .lines td.right { white-space: normal; }
+            .lines td:nth-child(2) { width: 45%; }
           }
           @media print { figure { break-inside: avoid; } }
         CSS

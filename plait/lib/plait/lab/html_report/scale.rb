@@ -16,12 +16,13 @@ module Plait
         private_constant :WIDE, :BETWEEN, :MARKS, :ROOM
 
         # @param values [Array<Numeric>] all that it must hold
+        # @param typical [Array<Numeric>] medians: one odd round must not decide what kind of axis it is
         # @yieldparam mark [Numeric]
         # @yieldreturn [String] a mark in words
-        def initialize(values, even: false, &words)
+        def initialize(values, even: false, typical: values, &words)
           @words = words
           least, @most = values.minmax
-          @logarithmic = !even && least.positive? && @most.fdiv(least) >= WIDE
+          @logarithmic = !even && least.positive? && typical.max.fdiv(typical.min) >= WIDE
           @low, @high = @logarithmic ? [Math.log10(least) - ROOM[:least], Math.log10(@most) + ROOM[:most]] : [0.0, @most * 1.02]
           @high = 1.0 if @high <= @low
         end
