@@ -122,6 +122,16 @@ class LabSessionTest < Minitest::Test
     assert_equal([8] * 2, run_session(canned(sequence: [9.0], threads: [1.0]), rounds: 8).rows.map(&:n))
   end
 
+  # Fibers are slower than threads for sure, and rest; then processes are the best, of which that is not known.
+  def test_a_row_that_rests_resumes_where_another_is_the_best
+    processes = ([0.7, 1.4] * 5) + ([0.7] * (Lab::Session::MOST - 10))
+    rows = run_session(canned(threads: [1.0], fibers: [1.2], processes: processes)).rows
+    fibers = rows[1]
+    assert_includes(fibers.seconds, nil, "it has rested")
+    assert_operator(fibers.seconds.rindex(&:itself), :>, fibers.seconds.index(nil), "it has resumed")
+    assert_equal(rows.first.seconds.size, fibers.seconds.size)
+  end
+
   def test_the_shortest_row_has_a_twin_from_the_second_round_on
     cells = [cell(:sequence, body: ->(item) { sleep(0.1) && (item * 2) }), cell(:threads, body: ->(item) { item * 2 })]
     rows = run_session(cells, rounds: 3, memory: false).rows

@@ -14,6 +14,9 @@ module Plait
       attr_reader :cell
       # @return [Array<Measurement>] every trial, in the order they were run, the failed ones too
       attr_reader :trials
+      # @return [Array<Measurement, nil>] by round
+      # @api private
+      attr_reader :rounds
       # @return [Allocations, nil] what the memory pass counted
       attr_reader :allocations
       # @return [String, nil] why there are no allocations
@@ -26,13 +29,14 @@ module Plait
       attr_accessor :judgement
 
       # @param cell [Cell]
-      # @param trials [Array<Measurement>]
+      # @param trials [Array<Measurement, nil>] by round, nil for one in which it rested
       # @param memory [Allocations, String, nil] the figures, or why there are none
       # @param twin [Array<Float, nil>] see {#twin}
       def initialize(cell, trials, memory = nil, twin: [])
         @cell = cell
         @twin = twin
-        @trials = trials
+        @rounds = trials
+        @trials = trials.compact
         @allocations = memory unless memory.is_a?(String)
         @allocations_missing = memory if memory.is_a?(String)
       end
@@ -129,7 +133,7 @@ module Plait
       def answer = fastest && !fastest? ? @judgement.against(self, fastest).answer : nil
 
       # @return [Array<Float, nil>] seconds by round
-      def seconds = @trials.map { |trial| trial.wall if trial.ok? }
+      def seconds = @rounds.map { |trial| trial.wall if trial&.ok? }
 
       # @return [Float, nil] the share of the time in which it could have computed and other programs had the processors
       def delayed_share = delay && (delay.median / wall.median)
@@ -216,8 +220,8 @@ module Plait
           first_error: @row.measurements.filter_map(&:first_error).first, failure: @row.failure }
       end
 
-      # One of each trial, in the order of the rounds.
-      def samples = @row.trials.map { |trial| SAMPLE.transform_values { |name| trial[name] }.compact }
+      # One of each round, empty where the row rested.
+      def samples = @row.rounds.map { |trial| trial ? SAMPLE.transform_values { |name| trial[name] }.compact : {} }
     end
 
     private_constant :RowRecord

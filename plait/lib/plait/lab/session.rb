@@ -172,7 +172,7 @@ module Plait
       rescue Interrupt
         @interrupted = true
       rescue StandardError => e
-        raise if @trials.each_value.none? { |trials| trials.any?(&:ok?) }
+        raise if @trials.each_value.none? { |trials| trials.compact.any?(&:ok?) }
 
         @error = e
       end
@@ -190,10 +190,10 @@ module Plait
         end
       end
 
-      # More trials of a row that is slower than the best would change nothing, nor would more of any once all are settled. A row
-      # that rests never resumes: its trials stay aligned with the rounds.
+      # More trials of a row that is slower than the best would change nothing, nor would more of any once all are settled. Where
+      # another row has become the best, one that rested may run again.
       def settle
-        @settled |= Ranking.new(rows).settled.map(&:cell)
+        @settled = Ranking.new(rows).settled.map(&:cell)
       end
 
       def exclude_unsupported
@@ -208,9 +208,15 @@ module Plait
         order.shuffle(random: @random).each do |cell|
           next twin(number) if cell == :twin
 
-          runnable.include?(cell) ? try(cell, number) : @progress.skip
+          runnable.include?(cell) ? try(cell, number) : rest(cell)
         end
         @rounds_done = number
+      end
+
+      # The trials of all cells stay aligned with the rounds.
+      def rest(cell)
+        @trials[cell] << nil
+        @progress.skip
       end
 
       # The first round says which cell is the shortest.
@@ -225,7 +231,7 @@ module Plait
       def runnable = cells.select { |cell| runnable?(cell) } - @settled
 
       # A cell that failed once would most likely fail in each round, and a hang takes two minutes.
-      def runnable?(cell) = @trials[cell].all?(&:ok?)
+      def runnable?(cell) = @trials[cell].compact.all?(&:ok?)
 
       def try(cell, number)
         @progress.trial(cell, number) do
