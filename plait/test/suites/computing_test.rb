@@ -40,6 +40,18 @@ class ComputingSuiteTest < Minitest::Test
     end
   end
 
+  def test_each_row_with_and_without_yjit
+    skip("this Ruby has no YJIT, or uses it") unless defined?(RubyVM::YJIT) && !RubyVM::YJIT.enabled?
+    workload = Plait::Suites.fetch("computing").workloads(scale: 0.002, on: %i[sequence threads]).last
+    labels = ["sequence", "sequence with YJIT", "threads (limit #{Etc.nprocessors})",
+              "threads (limit #{Etc.nprocessors}) with YJIT"]
+    assert_equal ["computing-ruby-yjit", labels], [workload.name, workload.cells.map(&:label)]
+    report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
+    assert_empty report.mismatches
+    assert_equal [nil] * 4, report.rows.map(&:failure)
+    assert_empty Plait::Suites.fetch("computing").workloads(on: %i[fibers], jruby: false).map(&:name).grep(/yjit/)
+  end
+
   def test_bodies_and_items_may_go_to_a_ractor
     skip("no ractors here") unless defined?(Ractor)
     Computing::BODIES.each do |work|
@@ -51,7 +63,7 @@ class ComputingSuiteTest < Minitest::Test
   def test_without_a_jruby_a_note_says_how_to_get_one
     skip("this is one") if RUBY_ENGINE == "jruby"
     Plait::Suites::JRuby.stub(:find, nil) do
-      workloads = Plait::Suites.fetch("computing").workloads
+      workloads = Plait::Suites.fetch("computing").workloads(yjit: false)
       assert_equal %w[computing-zlib computing-ruby], workloads.map(&:name)
       assert_match(/gem install jruby-jars/, workloads.first.notes.join)
     end

@@ -79,18 +79,32 @@ module Plait
         def self.title(count, scale) = format("Computing in C: %d × deflate of %g MB of random hex", count, BYTES * scale / 1e6)
       end
 
-      # Runs the trials of a row on JRuby: each in a new subprocess, which measures as the lab does where there is no
-      # fork, and sends its Measurement back.
-      class OnJRuby
+      # Runs the trials of a row on another Ruby: each in a new subprocess, which measures as the lab does, and sends its
+      # Measurement back.
+      class OnOtherRuby
         # Until Java has started and the files are loaded, on a slow machine.
         START_SECONDS = 60
         # These variables are meant for a Ruby like this process, not for JRuby.
         ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }.freeze
         ANSWER = "measured "
 
-        # @param call [String] Ruby that gives the row's cell, on JRuby
-        def initialize(jruby, call)
-          @jruby = jruby
+        # Without RubyGems, which take a second there; resolv, which net/http needs, then misses rbconfig.
+        # @param jruby [JRuby]
+        # @param call [String] Ruby that gives the row's cell there
+        # @return [OnOtherRuby]
+        def self.jruby(jruby, call) = new([*jruby.command, "--disable=gems", "-rrbconfig"], ENVIRONMENT, call)
+
+        # This Ruby, which has YJIT and does not use it.
+        # @param call [String] as for {.jruby}
+        # @return [OnOtherRuby]
+        def self.yjit(call) = new([RbConfig.ruby, "--yjit"], {}, call)
+
+        # @param command [Array<String>] of the Ruby
+        # @param environment [Hash{String => String, nil}]
+        # @param call [String] Ruby that gives the row's cell there
+        def initialize(command, environment, call)
+          @command = command
+          @environment = environment
           @call = call
         end
 
@@ -99,7 +113,7 @@ module Plait
         # @param bound [Numeric] seconds after which the trial counts as hung
         def call(cell, warmup:, bound:)
           reader, writer = IO.pipe
-          pid = Process.spawn(ENVIRONMENT, *command(warmup), in: File::NULL, %i[out err] => writer, pgroup: true)
+          pid = Process.spawn(@environment, *command(warmup), in: File::NULL, %i[out err] => writer, pgroup: true)
           writer.close
           measurement(cell, read(reader, Deadline.after(bound + START_SECONDS)))
         ensure
@@ -109,11 +123,9 @@ module Plait
 
         private
 
-        # Without RubyGems, which take a second there; resolv, which net/http needs, then misses rbconfig.
         def command(warmup)
           library = File.expand_path("../..", __dir__)
-          [*@jruby.command, "--disable=gems", "-I#{library}", "-rrbconfig", "-rplait", "-rplait/suites/computing",
-           "-e", script(warmup)]
+          [*@command, "-I#{library}", "-rplait", "-rplait/suites/computing", "-e", script(warmup)]
         end
 
         def script(warmup)
@@ -135,7 +147,7 @@ module Plait
           return failed(cell, "it had no result in time, so its process was killed", :hung) unless text
 
           line = text.lines.find { |one| one.start_with?(ANSWER) }
-          return failed(cell, "JRuby ended without a result: #{reason(text)}", :died) unless line
+          return failed(cell, "that Ruby ended without a result: #{reason(text)}", :died) unless line
 
           load(line).tap { |measurement| measurement.label = cell.label }
         end
@@ -163,7 +175,7 @@ module Plait
       NAME = "computing"
       TITLE = "Computing"
       SUMMARY = "16 × Zlib::Deflate.deflate of 8 MB, which releases the GVL, and pure Ruby, which holds it"
-      BRIEF = { scale: 0.06, jruby: false }.freeze
+      BRIEF = { scale: 0.06, jruby: false, yjit: false }.freeze
       # Seconds, see {Waiting::BUDGET}.
       BUDGET = 600.0
 
@@ -171,12 +183,13 @@ module Plait
       MECHANISMS = %i[sequence threads fibers hybrid processes ractors].freeze
       # It has no fork and no ractors, and its fibers are threads.
       JRUBY_MECHANISMS = %i[sequence threads].freeze
+      YJIT_MECHANISMS = %i[sequence threads processes].freeze
       BODIES = [Deflation, Collatz].freeze
       # Of the scale, for the passes that are not timed. JRuby compiles what has run for a while.
       WARMUP_SHARE = { "ruby" => 1.0 / 16, "jruby" => 1.0 / 2 }.freeze
       MEMORY_SHARE = 1.0 / 16
       MEMORY_ITEMS = 4
-      private_constant :ITEMS, :JRUBY_MECHANISMS, :WARMUP_SHARE, :MEMORY_SHARE, :MEMORY_ITEMS
+      private_constant :ITEMS, :JRUBY_MECHANISMS, :YJIT_MECHANISMS, :WARMUP_SHARE, :MEMORY_SHARE, :MEMORY_ITEMS
 
       # A cell of this suite, as the other Ruby builds it again.
       def self.cell(work, mechanism, scale, **options)
@@ -193,15 +206,21 @@ module Plait
 
       private
 
-      def build(scale: 1.0, on: nil, jruby: true, **)
+      def build(scale: 1.0, on: nil, jruby: true, yjit: true, **)
         check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
         jruby &&= RUBY_ENGINE == "jruby" ? nil : JRuby.find
         here = BODIES.map { |work| workload(work, scale, on, jruby) }
-        there = jruby && allows_jruby?(on) ? BODIES.map { |work| jruby_workload(jruby, work, scale, on) } : []
-        here + there
+        here + (jruby ? jruby_workloads(jruby, scale, on) : []) + (yjit && yjit? ? yjit_workloads(scale, on) : [])
       end
 
-      def allows_jruby?(on) = on.nil? || on.intersect?(JRUBY_MECHANISMS)
+      # @return [Boolean] this Ruby has it, and runs without it
+      def yjit? = defined?(RubyVM::YJIT) && !RubyVM::YJIT.enabled?
+
+      def allows?(mechanisms, on) = on.nil? || on.intersect?(mechanisms)
+
+      def jruby_workloads(jruby, scale, on)
+        allows?(JRUBY_MECHANISMS, on) ? BODIES.map { |work| jruby_workload(jruby, work, scale, on) } : []
+      end
 
       def workload(work, scale, on, jruby)
         cells = MECHANISMS.map { |mechanism| Computing.cell(work, mechanism, scale) }
@@ -218,9 +237,24 @@ module Plait
       end
 
       def jruby_cell(jruby, work, mechanism, scale)
-        call = "Plait::Suites::Computing.cell(#{work.name}, :#{mechanism}, #{scale})"
-        Computing.cell(work, mechanism, scale, label: "#{mechanism} on JRuby", runner: OnJRuby.new(jruby, call))
+        Computing.cell(work, mechanism, scale, label: "#{mechanism} on JRuby",
+                                               runner: OnOtherRuby.jruby(jruby, call(work, mechanism, scale)))
       end
+
+      # Each row without YJIT, and with it: they do the same work, so that the table compares all.
+      def yjit_workloads(scale, on)
+        return [] unless allows?(YJIT_MECHANISMS, on)
+
+        cells = only(YJIT_MECHANISMS.map { |mechanism| Computing.cell(Collatz, mechanism, scale) }, on).flat_map do |cell|
+          [cell, Computing.cell(Collatz, cell.on, scale, label: "#{cell.label} with YJIT",
+                                                         runner: OnOtherRuby.yjit(call(Collatz, cell.on, scale)))]
+        end
+        title = "#{Collatz.title(ITEMS, scale)}, with and without YJIT"
+        [Lab::Workload.new(name: "#{Collatz::NAME}-yjit", title: title, unit: Collatz::UNIT, work: "#{Collatz::WORK}, with YJIT",
+                           description: Collatz::DESCRIPTION, cells: cells)]
+      end
+
+      def call(work, mechanism, scale) = "Plait::Suites::Computing.cell(#{work.name}, :#{mechanism}, #{scale})"
     end
   end
 end

@@ -61,12 +61,12 @@ class SuitesOnJRubyTest < Minitest::Test
   def test_a_subprocess_that_dies_is_told
     measurement = measure("raise(KeyError, 'no such thing')")
     assert_equal :died, measurement.failure_kind
-    assert_match(/JRuby ended without a result: .*no such thing/, measurement.failure)
+    assert_match(/that Ruby ended without a result: .*no such thing/, measurement.failure)
   end
 
   def test_a_subprocess_that_hangs_is_killed
     assert_no_leaks do
-      measurement = measure("sleep", -Computing::OnJRuby::START_SECONDS + 1)
+      measurement = measure("sleep", -Computing::OnOtherRuby::START_SECONDS + 1)
       assert_equal :hung, measurement.failure_kind
     end
   end
@@ -74,14 +74,14 @@ class SuitesOnJRubyTest < Minitest::Test
   def test_a_real_one
     jruby = JRuby.find or skip(JRuby::ADVICE)
     call = "Plait::Suites::Computing.cell(Plait::Suites::Computing::Collatz, :threads, 0.01)"
-    measurement = Computing::OnJRuby.new(jruby, call).call(cell, warmup: 1, bound: 60)
+    measurement = Computing::OnOtherRuby.jruby(jruby, call).call(cell, warmup: 1, bound: 60)
     assert_predicate measurement, :ok?, measurement.failure
     assert_equal 16, measurement.items
   end
 
   def test_the_origin_serves_a_jruby
     jruby = JRuby.find or skip(JRuby::ADVICE)
-    command = [Computing::OnJRuby::ENVIRONMENT, *jruby.command, *Support::FLAGS, "-e", <<~RUBY]
+    command = [Computing::OnOtherRuby::ENVIRONMENT, *jruby.command, *Support::FLAGS, "-e", <<~RUBY]
       require "plait"
       require "plait/suites/http/origin"
       Plait::Suites::Origin.open(latency: 0.01) do |origin|
@@ -98,7 +98,7 @@ class SuitesOnJRubyTest < Minitest::Test
   def cell = Computing.cell(Computing::Collatz, :sequence, 0.001, label: "the row")
 
   def measure(call, bound = 60)
-    Computing::OnJRuby.new(JRuby.new([RbConfig.ruby]), call).call(cell, warmup: 1, bound: bound)
+    Computing::OnOtherRuby.jruby(JRuby.new([RbConfig.ruby]), call).call(cell, warmup: 1, bound: bound)
   end
 
   def with_path(path)
