@@ -23,7 +23,8 @@ class ArchitectureTest < Minitest::Test
     },
     forbidden_libraries: {
       "plait/lib/plait/mechanisms/scheduler/thread_hooks.rb" => "Addrinfo, see above",
-      "plait/lib/plait/lab/watch_socket.rb" => "UNIX sockets, see above"
+      "plait/lib/plait/lab/watch_socket.rb" => "UNIX sockets, see above",
+      "plait-server/lib/plait/cli/serve/subject.rb" => "Puma, which an app is measured with where the bundle has it"
     },
     late_requires: {
       "plait/lib/plait.rb" => "the pool of Plait.offload is for programs that call it",

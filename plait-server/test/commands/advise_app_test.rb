@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "net/http"
 require "socket"
 require "support/command_line"
 require "plait/cli/serve/consultation"
@@ -32,6 +33,20 @@ class AdviseAppTest < Minitest::Test
     assert_equal(20, told["rate"])
     assert_match(/^  plait serve config\.ru --on \w+( --limit \d+)? --workers \d$/, result.err)
     assert_match(%r{^    GET /: 200$\n^    HEAD /about\?a=1: 200$}, result.err)
+  end
+
+  def test_puma_is_measured_where_its_gem_is_there
+    skip("the gem puma is not installed: bin/setup test drivers") unless Serve.const_get(:PumaSubject).available?
+    write("config.ru", "run ->(env) { sleep(0.02); [200, {}, [env['SERVER_SOFTWARE'].to_s]] }\n")
+    result = plait("advise", "config.ru", "--budget", "10", "--json", "--concurrency", "4", "--rate", "20")
+    assert_equal(0, result.code, result.err)
+    rows = JSON.parse(result.out).values_at("rounds", "excluded").flatten
+    assert_includes(rows.map { |row| row["on"] }, "puma", result.err)
+    assert_empty(JSON.parse(result.out)["excluded"], result.err)
+    subject = Serve.const_get(:PumaSubject).new(path("config.ru"), { limit: 2, workers: 2 }).start
+    assert_match(/\Apuma /, Net::HTTP.get(URI("http://127.0.0.1:#{subject.port}/")))
+  ensure
+    subject&.stop
   end
 
   def test_a_condition_on_latencies
@@ -129,6 +144,13 @@ class AdviseAppTest < Minitest::Test
       Not: fibers: GET / answers 500.
       With Puma: threads 5, 5; workers 2.
     TEXT
+  end
+
+  def test_words_of_puma
+    row = Row.new(:puma, 5, 2)
+    assert_equal(["Puma, 5 threads a worker, 2 workers", "puma --threads 5:5 --workers 2 config.ru"],
+                 [row.to_s, row.command("config.ru")])
+    assert_equal("Puma, 1 thread", Row.new(:puma, 1, 1).to_s)
   end
 
   # Each one has copies of the pipes by which the earlier ones are ended.

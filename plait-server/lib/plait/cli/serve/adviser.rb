@@ -19,12 +19,18 @@ module Plait
         def simplicity = [workers, *Plait::Lab::Judgement.simplicity(on, limit || 1)]
 
         def to_s
-          ["#{"#{limit} " if limit}#{limit == 1 ? on.to_s.delete_suffix("s") : on}#{" a worker" if limit && workers > 1}",
-           ("#{workers} workers" if workers > 1)].compact.join(", ")
+          kind = on == :puma ? "threads" : on.to_s
+          ["#{"Puma, " if on == :puma}#{"#{limit} " if limit}#{limit == 1 ? kind.delete_suffix("s") : kind}" \
+           "#{" a worker" if limit && workers > 1}", ("#{workers} workers" if workers > 1)].compact.join(", ")
         end
 
-        # @return [String] options of plait serve
-        def to_options = "--on #{on}#{" --limit #{limit}" if limit} --workers #{workers}"
+        # @param rackup [String]
+        # @return [String] the command that serves so
+        def command(rackup)
+          return "puma --threads #{limit}:#{limit} --workers #{workers} #{rackup}" if on == :puma
+
+          "plait serve #{rackup} --on #{on}#{" --limit #{limit}" if limit} --workers #{workers}"
+        end
 
         # @return [Hash{Symbol => Object}] of a configuration
         def settings = to_h.compact
@@ -181,7 +187,15 @@ module Plait
         def finalists
           rows = near_best(@found.scanned.group_by { |row, _| row.on }.values.map { |some| smallest(some) })
           more = rows.map { |row| Row.new(row.on, row.limit, Etc.nprocessors) }
-          [base, *rows, *more].compact.uniq.sort_by(&:simplicity)
+          [base, *rows, *more, puma].compact.uniq.sort_by(&:simplicity)
+        end
+
+        # Beside the best number of threads.
+        def puma
+          threads = @found.scanned.select { |row, _| row.on == :threads }
+          return unless threads.any? && PumaSubject.available?
+
+          Row.new(:puma, smallest(threads.to_a).first.limit, Etc.nprocessors)
         end
 
         def near_best(scanned)
@@ -279,7 +293,10 @@ module Plait
           @subjects.delete(row)&.stop
         end
 
-        def subject(row) = Subject.new(@rackup, { environment: @environment, **row.settings }.compact)
+        def subject(row)
+          kind = row.on == :puma ? PumaSubject : Subject
+          kind.new(@rackup, { environment: @environment, **row.settings }.compact)
+        end
 
         def load(subject) = Load.new(subject.port, @requests, headers: @headers)
       end

@@ -35,7 +35,7 @@ module Plait
 
         # @return [String]
         def to_s
-          lines = row ? [sentence, "  plait serve #{@rackup} #{row.to_options}"] : ["no answer: #{missing}"]
+          lines = row ? [sentence, "  #{row.command(@rackup)}"] : ["no answer: #{missing}"]
           [*lines, labelled("Why", why), labelled("Latency", latencies), labelled("How sure", (how_sure if row)),
            labelled("Not", others.join("; ")), labelled("With Puma", puma)].compact.join("\n")
         end

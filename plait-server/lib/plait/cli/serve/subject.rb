@@ -25,7 +25,7 @@ module Plait
         TIMES = [11, 12].freeze
         # Bytes of its standard error that are read.
         LONGEST = 64 * 1024
-        private_constant :LONGEST, :START, :STOP, :DRAIN, :TICKS, :TIMES
+        private_constant :LONGEST, :START, :STOP, :TICKS, :TIMES
 
         # The server did not start, with its reason.
         class Failed < Error; end
@@ -111,16 +111,18 @@ module Plait
           [STDOUT, STDERR].each { |stream| stream.reopen(@log) }
           trap(:TERM, "DEFAULT")
           end_with(alive)
-          master.run { |endpoints| tell(teller, endpoints.first.port) }
+          serve_app { |port| tell(teller, port) }
         rescue StandardError => e
           tell(teller, "failed #{e.message.lines.first}")
         ensure
           exit!(0)
         end
 
-        def master
+        # @yieldparam port [Integer] when it listens there
+        def serve_app
           settings = { rackup: @rackup, binds: ["tcp://127.0.0.1:0"], drain: DRAIN, **@settings }
-          Server::Master.new(Server::Configuration.of(settings), notice: ->(_) {})
+          master = Server::Master.new(Server::Configuration.of(settings), notice: ->(_) {})
+          master.run { |endpoints| yield endpoints.first.port }
         end
 
         # The pipe is at its end when the measuring process closes it or dies.
@@ -160,7 +162,47 @@ module Plait
           nil
         end
       end
-      private_constant :Subject
+
+      # The same app under Puma, where its gem is there: what a user has today.
+      class PumaSubject < Subject
+        class << self
+          # @return [Boolean] with Bundler: whether the bundle has it
+          def available?
+            Gem::Specification.find_by_name("puma", ">= 6") && true
+          rescue Gem::MissingSpecError
+            false
+          end
+        end
+
+        private
+
+        # Without the app's own config/puma.rb, whose threads and workers would be others.
+        def serve_app
+          require "puma"
+          require "puma/configuration"
+          require "puma/launcher"
+          log = ::Puma::LogWriter.new(File.open(File::NULL, "w"), STDERR)
+          launcher = ::Puma::Launcher.new(configuration, log_writer: log, argv: [])
+          launcher.events.register(launcher.events.respond_to?(:after_booted) ? :after_booted : :on_booted) do
+            yield launcher.connected_ports.first
+          end
+          launcher.run
+        end
+
+        def configuration
+          limit, workers, environment = @settings.values_at(:limit, :workers, :environment)
+          ::Puma::Configuration.new({ config_files: ["-"] }) do |puma|
+            puma.rackup(@rackup)
+            puma.bind("tcp://127.0.0.1:0")
+            puma.threads(limit, limit)
+            puma.workers(workers > 1 ? workers : 0)
+            puma.environment(environment) if environment
+            puma.force_shutdown_after(DRAIN)
+            puma.quiet
+          end
+        end
+      end
+      private_constant :Subject, :PumaSubject
     end
   end
 end
