@@ -100,8 +100,8 @@ module Plait
           raise UsageError, "multipart: takes a Hash or pairs of names and values, not #{fields.class}"
         end
 
-        # 190 random bits: they are in no data, and no file has to be read to know it.
-        @boundary = "plait-#{SecureRandom.alphanumeric(32)}"
+        # 192 random bits: they are in no data, and no file has to be read to know it.
+        @boundary = "plait-#{SecureRandom.hex(24)}"
         @content_type = "multipart/form-data; boundary=#{@boundary}"
         @parts = fields.flat_map { |name, value| values(value).map { |one| [opening(name, one), one.source] } }
         @size = measure

@@ -10,7 +10,7 @@ module Plait
     # and chunked (RFC 9112 §7.1) where it isn't. Of a file or a stream there is never more in memory than a piece.
     class Upload
       # One interface for every kind of body: `size` (bytes, or nil when that is not known), `each`
-      # (Strings that are not empty, from the beginning) and `replayable?`.
+      # (Strings that are not empty, from the beginning, each until the block returns) and `replayable?`.
       module Source
         module_function
 
@@ -93,7 +93,7 @@ module Plait
           @size = length
         end
 
-        # @yieldparam piece [String] of 64 KiB at most
+        # @yieldparam piece [String] of 64 KiB at most, until the block returns
         # @raise [LocalProtocolError] when the file has become shorter since it was given
         # @raise [UsageError] the second time, unless {replayable?}
         def each(&block)
@@ -129,11 +129,13 @@ module Plait
           @io.seek(@start)
         end
 
-        # A file that grows is sent as long as it was.
+        # A file that grows is sent as long as it was. All pieces are one String: a new one for each takes three times as long,
+        # for its memory.
         def read_known
           left = @size
+          piece = String.new(capacity: [PIECE, left].min, encoding: Encoding::BINARY)
           while left.positive?
-            piece = @io.read([PIECE, left].min) or raise LocalProtocolError.new(too_short(left), rule: :content_length)
+            @io.read([PIECE, left].min, piece) or raise LocalProtocolError.new(too_short(left), rule: :content_length)
             left -= piece.bytesize
             yield piece
           end
