@@ -208,7 +208,42 @@ class HTTPUploadTest < Minitest::Test
     assert_raises(Plait::LocalProtocolError) { upload.each { nil } }
   end
 
+  # The pieces of a file are one String: what a full socket has not taken of one must not become the next one.
+  def test_a_slow_reader_gets_the_bytes_of_a_file
+    bytes = Random.new(5).bytes(3_000_000)
+    Tempfile.create("plait-test-", binmode: true) do |file|
+      file.write(bytes)
+      file.flush
+      contents = { body: -> { file.tap(&:rewind) }, multipart: -> { { note: "n", file: File.open(file.path, "rb") } } }
+      [:threads, *(:fibers if RUBY_ENGINE == "ruby")].product(contents.to_a).each do |on, (name, content)|
+        got = uploaded_slowly { |url| Plait.map([url], on: on) { |one| Plait::HTTP.post(one, name => content.call, timeout: 60).status } }
+        assert_includes(got, bytes, "#{name} on #{on}")
+      end
+    end
+  end
+
   private
+
+  # @yieldparam url [String]
+  # @return [String] what the server has got
+  def uploaded_slowly
+    server = TCPServer.new("127.0.0.1", 0)
+    server.setsockopt(:SOCKET, :RCVBUF, 8_192)
+    thread = Thread.new do
+      socket = server.accept
+      length = Integer(socket.gets("\r\n\r\n")[/content-length: (\d+)/i, 1])
+      got = String.new
+      got << socket.readpartial([10_000, length - got.bytesize].min).tap { Thread.pass } while got.bytesize < length
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+      socket.close
+      got
+    end
+    assert_equal([200], yield("http://127.0.0.1:#{server.local_address.ip_port}/"))
+    thread.value
+  ensure
+    server.close
+    thread.kill.join
+  end
 
   def bytes(upload) = pieces(upload) { |piece| piece.b.tap { refute_empty(piece) } }.join
 

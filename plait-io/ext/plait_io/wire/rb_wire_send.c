@@ -142,12 +142,19 @@ VALUE plait_wire_send_small_get(struct exchange *exchange) {
 
 /* ---- other requests ---- */
 
+/* Bytes: a longer piece is not copied where the socket takes a part of it. */
+enum { PIECE = 64 * 1024 };
+
+/* A reader of files puts its next bytes into the same String, which a frozen twin of it would give new memory. */
 static VALUE wire_send_piece(RB_BLOCK_CALL_FUNC_ARGLIST(piece, argument)) {
     (void)argc, (void)argv, (void)blockarg;
     struct exchange *exchange = (struct exchange *)argument;
     StringValue(piece);
     plait_wire_keep_pace(exchange, WAIT_TO_SEND);
-    wire_send_string(exchange, rb_str_new_frozen(piece), 0, false);
+    size_t size = (size_t)RSTRING_LEN(piece);
+    if (exchange->wire->tls || size > PIECE) wire_send_string(exchange, rb_str_new_frozen(piece), 0, false);
+    else wire_send_volatile(exchange, RSTRING_PTR(piece), size);
+    RB_GC_GUARD(piece);
     if (exchange->stopped) rb_iter_break();
     return Qnil;
 }
