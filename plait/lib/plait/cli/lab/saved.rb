@@ -84,10 +84,11 @@ module Plait
         def difference(before, after)
           path = options["markdown"]
           lines = Plait::Lab::Difference.new(before, after).lines(markdown: !path.nil?, **manner)
-          return terminal.say(*lines) && ExitStatus::OK if path.nil? || path == Outputs::STANDARD_OUTPUT
-
-          AtomicFile.write(path, "#{lines.join("\n")}\n")
-          terminal.say("report: #{path}")
+          unless path.nil? || path == Outputs::STANDARD_OUTPUT
+            AtomicFile.write(path, "#{lines.join("\n")}\n")
+            lines = ["report: #{path}"]
+          end
+          terminal.say(*lines)
           ExitStatus::OK
         end
 
