@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "pp"
 require "plait/rpc"
 require "tmpdir"
 require_relative "toy_server"
@@ -135,6 +136,9 @@ class RPCClientTest < Minitest::Test
       assert_raises(NoMethodError) { proxy.to_ary }
       assert_raises(Protocols::MessagePackRPC::PackError) { client.call(:add, proxy) }
       assert_raises(TypeError) { Marshal.dump(proxy) }
+      assert_raises(TypeError) { raise(proxy) }
+      assert_raises(NoMethodError) { proxy <=> 1 }
+      assert_output("#{proxy.inspect}\n[#{proxy.inspect}]\n") { [proxy, [proxy]].each { |one| PP.pp(one) } }
       assert_empty(heard)
     end
   end
@@ -246,9 +250,14 @@ class RPCClientTest < Minitest::Test
         assert_raises(Plait::UsageError) { client.proxy(timeout: timeout) }
         assert_raises(Plait::UsageError) { client.notify(:add, 1, timeout: timeout) }
         assert_raises(Plait::UsageError) { client.map(:add, [1], timeout: timeout) }
+        assert_raises(Plait::UsageError) { client.call_async(:add, 1, 2).then(&:itself).value(timeout) }
+        assert_raises(Plait::UsageError) { Plait::RPC::Server.new({ "a" => -> {} }).stop(within: timeout) }
       end
       assert_equal(30, client.timeout)
-      [nil, Float::INFINITY, 2**80, 1r].each { |timeout| assert_equal(3, client.call(:add, 1, 2, timeout: timeout)) }
+      [nil, Float::INFINITY, 2**80, 1r].each do |timeout|
+        assert_equal(3, client.call(:add, 1, 2, timeout: timeout))
+        assert_equal(3, client.call_async(:add, 1, 2).then { |sum| sleep(0.01) && sum }.value(timeout))
+      end
     end
   end
 

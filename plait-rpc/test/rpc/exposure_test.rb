@@ -132,6 +132,66 @@ class RPCExposureTest < Minitest::Test
     end
   end
 
+  # As programs keep the original of a method that they replace.
+  class Renaming
+    alias original_send send
+    alias_method :go, :instance_eval # rubocop:disable Style/Alias
+    define_method(:shell, Kernel.instance_method(:system))
+    def send(text) = text
+    def mine = 1
+    public :exec, :instance_variable_get
+  end
+
+  def test_methods_of_rubys_have_no_other_name
+    assert_equal(%w[mine send], names(Renaming.new))
+    assert_equal(%w[mine], names(Class.new(Renaming) { undef_method(:send) }.new))
+    assert_equal(%w[go], names(Renaming.new, methods: %w[go]))
+    alone = Object.new
+    alone.singleton_class.class_eval { alias_method(:go, :instance_eval) && define_method(:mine) { 1 } }
+    assert_equal(%w[mine], names(alone))
+  end
+
+  def test_members_with_names_of_rubys_can_be_called
+    record = Struct.new(:system, :class, :send) { def mine = 1 }
+    assert_equal(%w[class class= mine send send= system system=], names(record.new(1, 2, 3)))
+    assert_equal(%w[class class= mine send send= system system=], names(Class.new(record).new(1, 2, 3)))
+    return unless RUBY_VERSION >= "3.2"
+
+    assert_equal(%w[hash then], names(Data.define(:hash, :then).new(1, 2))) # rubocop:disable Lint/DataDefineOverride
+  end
+
+  module Before
+    def before = 0
+  end
+
+  class Prepended
+    def mine = 1
+    class << self
+      prepend Before
+
+      def of_the_class = 1
+    end
+  end
+
+  def test_what_is_prepended_to_one_object_hides_nothing
+    one = Prepended.new.tap { |object| object.singleton_class.prepend(Before) }
+    def one.own = 1
+    assert_equal([%w[before mine own], %w[before of_the_class]], [names(one), names(Prepended)])
+  end
+
+  def test_a_class_with_ancestors_of_its_own
+    liar = Class.new { def mine = 1 }
+    def liar.ancestors = []
+    assert_equal(%w[mine], names(liar.new))
+  end
+
+  def test_objects_of_rubys_own
+    [ENV, TOPLEVEL_BINDING.receiver, Class.new(ARGF.class).new].each do |object|
+      error = assert_raises(Plait::UsageError) { names(object) }
+      assert_match(/nothing can be called/, error.message)
+    end
+  end
+
   def test_what_forwards_is_called_where_it_is_listed
     [Delegator.new([1]), Generated.new([1]), Ghost.new, Bag.new(size: 1), SimpleDelegator.new([1])].each do |handler|
       assert_equal(1, Exposure.of(handler, methods: [:size])["size"].call([]))

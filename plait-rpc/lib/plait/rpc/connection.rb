@@ -357,7 +357,8 @@ module Plait
       # @api private
       def reads_here
         UsageError.new("#{peer} can't be waited for here: this thread reads its answers already, below a signal handler or " \
-                       "in another fiber. Call it from a thread of its own: trap(:TERM) { Thread.new { client.call(...) } }")
+                       "in another fiber. Call it from a thread of its own, and don't wait for that thread: " \
+                       "trap(:TERM) { Thread.new { client.call(...) } }")
       end
 
       private

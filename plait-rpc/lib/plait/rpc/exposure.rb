@@ -98,8 +98,8 @@ module Plait
 
     # Which methods of a handler a peer can call: public ones that the program itself defines, judged by their owner. That is the
     # handler's class, a class or module of the program that it inherits or mixes in, or its singleton; of a class or module,
-    # only the singleton. Owners of Ruby's core, its library and other gems don't count: no `send`, no method that a gem adds to
-    # Object.
+    # only the singleton. Owners of Ruby's core, its library and other gems don't count: no `send`, under no other name, and no
+    # method that a gem adds to Object.
     #
     # A method of a delegator or of `method_missing` can be called if `methods:` lists it.
     module Exposure
@@ -107,7 +107,10 @@ module Plait
       HOOKS = %i[method_missing respond_to? respond_to_missing? initialize initialize_copy initialize_clone initialize_dup
                  method_added singleton_method_added inherited included extended prepended].freeze
       # On any Ruby; others of the core are known by their names, which have no place in a file.
-      CORE = [Class, Array, Comparable, Hash, Integer, IO, Method, Proc, Range, String, Struct, Symbol, Thread].freeze
+      CORE = [Class, Array, Comparable, Hash, Integer, IO, Method, Proc, Range, String, Struct, Symbol, Thread, ARGF.class,
+              ENV.singleton_class].freeze
+      # Kinds of classes whose members are methods in C. Ruby 3.2 has Data.
+      RECORDS = [Struct, *(::Data if RUBY_VERSION >= "3.2")].freeze
       # The directory of the gem that a file belongs to.
       GEM_HOME = %r{\A.*/gems/[^/]+-[^/]+/}
       # Where Ruby's own code stands: core, library, and its libraries that also come as gems and forward any call.
@@ -118,9 +121,10 @@ module Plait
       SINGLETON = ::Kernel.instance_method(:singleton_class)
       METHOD = ::Kernel.instance_method(:public_method)
       NAME = ::Module.instance_method(:name)
+      ANCESTORS = ::Module.instance_method(:ancestors)
       NAMES = ::Module.instance_method(:public_instance_methods)
       FIND = ::Module.instance_method(:public_instance_method)
-      private_constant :CORE, :GEM_HOME, :RUBYS, :CLASS, :SINGLETON, :METHOD, :NAME, :NAMES, :FIND
+      private_constant :CORE, :RECORDS, :GEM_HOME, :RUBYS, :CLASS, :SINGLETON, :METHOD, :NAME, :ANCESTORS, :NAMES, :FIND
 
       class << self
         # @param methods [Array<String, Symbol>, Hash{String, Symbol => String, Symbol}, nil] the names that can be called;
@@ -134,11 +138,10 @@ module Plait
 
         # @return [Array<Symbol>] the methods without a list
         def own(handler)
-          lineage = lineage(handler)
           home = home_of(module?(handler) ? handler : CLASS.bind_call(handler))
-          owners = owners(handler, lineage, home)
+          owners = owners(handler, ancestors(kind = kind(handler)), home)
           names = owners.flat_map { |owner| NAMES.bind_call(owner, false) }.uniq - HOOKS
-          names.select { |name| own?(public_method(lineage.first, name), owners, home, module?(handler)) }
+          names.select { |name| own?(public_method(kind, name), owners, home, module?(handler)) }
         end
 
         private
@@ -157,8 +160,20 @@ module Plait
 
         # A library may have written it into the handler's class. One in C has no file.
         def own?(method, owners, home, alone)
-          file, = method&.source_location
-          owners.include?(method&.owner) && (file ? !foreign?(home(file), home) : !alone)
+          return false unless method && owners.include?(method.owner)
+
+          file, = method.source_location
+          file ? !foreign?(home(file), home) : !alone && !borrowed?(method.original_name, owners)
+        end
+
+        # An alias of a method that any object has is this method under another name; since Ruby 3.2, one that `public` names
+        # belongs to the class.
+        def borrowed?(name, owners)
+          return false unless Object.method_defined?(name) || Object.private_method_defined?(name)
+
+          member = name.to_s.delete_suffix("=").to_sym
+          records = owners.select { |owner| RECORDS.any? { |kind| owner < kind } && !owner.singleton_class? }
+          records.none? { |record| record.members.include?(member) }
         end
 
         # @return [UnboundMethod, nil] nil: it is hidden, or taken away, further down
@@ -172,20 +187,23 @@ module Plait
         def owners(handler, lineage, home)
           named = singletons(handler)
           foreign = CORE + lineage.select { |owner| foreign?(home_of(named.fetch(owner, owner)), home) }
-          lineage - foreign.flat_map(&:ancestors)
+          lineage - foreign.flat_map { |owner| ancestors(owner) }
         end
 
-        def lineage(handler)
-          SINGLETON.bind_call(handler).ancestors
+        # @return [Class] with all methods of the handler
+        def kind(handler)
+          SINGLETON.bind_call(handler)
         rescue TypeError # a number or a Symbol
-          CLASS.bind_call(handler).ancestors
+          CLASS.bind_call(handler)
         end
+
+        def ancestors(kind) = ANCESTORS.bind_call(kind)
 
         # @return [Hash{Class => Module}] of a class or module: its singleton, and its superclasses'
         def singletons(handler)
           return {} unless module?(handler)
 
-          [handler, *handler.ancestors.grep(Class)].to_h { |one| [one.singleton_class, one] }
+          [handler, *ancestors(handler).grep(Class)].to_h { |one| [one.singleton_class, one] }
         end
 
         def module?(handler) = Module === handler # rubocop:disable Style/CaseEquality -- a BasicObject too

@@ -144,6 +144,10 @@ module Plait
 
       # The value of a block that is given an answer, see {Future#then}.
       class Derived
+        # Seconds of one wait: Ruby takes no number without bound.
+        LONGEST = 1_000_000
+        private_constant :LONGEST
+
         # @param source [Future, Derived]
         # @api private
         def self.of(source, block)
@@ -176,12 +180,12 @@ module Plait
         # @param timeout [Numeric, nil] seconds
         # @return [self, nil] nil: it is not there yet
         def join(timeout = nil)
-          limit = timeout && (Deadline.now + timeout)
+          limit = Deadline.now + Future.seconds(timeout) if timeout && timeout != Float::INFINITY
           @lock.synchronize do
             until @done
               return if limit && Deadline.now >= limit
 
-              @changed.wait(@lock, limit && [limit - Deadline.now, 0].max)
+              @changed.wait(@lock, limit && (limit - Deadline.now).clamp(0, LONGEST))
             end
           end
           self

@@ -3,6 +3,7 @@
 require "etc"
 require_relative "connection"
 require_relative "exposure"
+require_relative "future"
 require_relative "handler"
 require_relative "server/backlog"
 require_relative "server/prefork"
@@ -213,7 +214,7 @@ module Plait
       # wait for that. From any thread, fiber or signal handler.
       # @param within [Numeric] seconds
       # @return [void]
-      def stop(within: DRAIN) = @stop_signal.stop(Deadline.after(within))
+      def stop(within: DRAIN) = @stop_signal.stop(Deadline.after(within && Future.seconds(within)))
 
       # @return [Hash{Symbol => Integer}] of all processes together
       def statistics = @work&.statistics || {}
