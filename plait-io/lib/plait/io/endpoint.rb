@@ -133,7 +133,8 @@ module Plait
 
         numeric.to_sockaddr if literal?
       rescue ArgumentError, SocketError => e # too long a path; [1:2]
-        raise UsageError, "#{self}: #{@host&.include?("%") ? "this machine has no such network interface" : e.message}"
+        zone = "this machine has no such network interface, or the address takes none (fe80:: does)"
+        raise UsageError, "#{self}: #{@host&.include?("%") ? zone : e.message}"
       end
 
       # Never asks a name server.
