@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "digest"
 require "objspace"
 require "plait/http"
 require "plait/http/pure_wire"
@@ -76,6 +77,35 @@ if Plait.const_get(:Native).available?
           end
         end
       end
+    end
+
+    # As a file is sent: the next piece comes into the String that the last one was in, also while the socket is full.
+    class Reused
+      def each
+        piece = String.new(capacity: 65_536)
+        6.times { |number| yield piece.replace((97 + number).chr * 65_536) }
+      end
+    end
+
+    def test_pieces_in_one_string_under_gc_stress_and_compaction
+      ours, theirs = UNIXSocket.pair
+      server = fork do
+        ours.close
+        theirs.gets("\r\n\r\n")
+        sleep(0.2) # the socket is full
+        sum = Digest::MD5.hexdigest(theirs.read(6 * 65_536))
+        theirs.write("HTTP/1.1 200 OK\r\nContent-Length: 32\r\n\r\n#{sum}")
+      ensure
+        exit!(0)
+      end
+      theirs.close
+      wire = Plait::HTTP.const_get(:NativeWire).new(ours)
+      head = "POST / HTTP/1.1\r\nHost: origin\r\nContent-Length: #{6 * 65_536}\r\n\r\n"
+      sum = Digest::MD5.hexdigest((97..102).map { |byte| byte.chr * 65_536 }.join)
+      assert_equal(sum, stressed { wire.call(head, Reused.new, 0, nil, nil) }.body)
+    ensure
+      wire&.close
+      Process.wait(server)
     end
 
     def test_a_head_of_an_ordinary_call_under_gc_stress_and_compaction
