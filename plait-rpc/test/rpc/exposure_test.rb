@@ -155,6 +155,8 @@ class RPCExposureTest < Minitest::Test
     record = Struct.new(:system, :class, :send) { def mine = 1 }
     assert_equal(%w[class class= mine send send= system system=], names(record.new(1, 2, 3)))
     assert_equal(%w[class class= mine send send= system system=], names(Class.new(record).new(1, 2, 3)))
+    odd = Class.new(record) { define_method(:go, Kernel.instance_method(:send)) }
+    assert_nil(Exposure.of(odd.new(1, 2, 3))["go"])
     return unless RUBY_VERSION >= "3.2"
 
     assert_equal(%w[hash then], names(Data.define(:hash, :then).new(1, 2))) # rubocop:disable Lint/DataDefineOverride

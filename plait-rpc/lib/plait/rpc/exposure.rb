@@ -163,13 +163,15 @@ module Plait
           return false unless method && owners.include?(method.owner)
 
           file, = method.source_location
-          file ? !foreign?(home(file), home) : !alone && !borrowed?(method.original_name, owners)
+          file ? !foreign?(home(file), home) : !alone && !borrowed?(method, owners)
         end
 
         # An alias of a method that any object has is this method under another name; since Ruby 3.2, one that `public` names
-        # belongs to the class.
-        def borrowed?(name, owners)
+        # belongs to the class. The members of a record may have such names.
+        def borrowed?(method, owners)
+          name = method.original_name
           return false unless Object.method_defined?(name) || Object.private_method_defined?(name)
+          return true unless name == method.name
 
           member = name.to_s.delete_suffix("=").to_sym
           records = owners.select { |owner| RECORDS.any? { |kind| owner < kind } && !owner.singleton_class? }
