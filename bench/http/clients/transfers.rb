@@ -28,7 +28,7 @@ module Bench
 
           private
 
-          def upload(url) = @client.post(url, multipart: { note: "a", file: File.open(file) }).body
+          def upload(url) = File.open(file) { |opened| @client.post(url, multipart: { note: "a", file: opened }).body }
 
           def download(url, to) = @client.get(url) { |answer| answer.each_piece { |piece| to.write(piece) } }
         end

@@ -68,13 +68,16 @@ module Bench
         end
       end
 
-      # @param name [String] of the peer, and of its class without what is no letter
+      # The libraries that send and receive files: the class in {Clients::Transfers}, and the gems.
+      TRANSFERS = { "plait" => [:Plait, Roster::FIBERS], "Net::HTTP" => [:NetHttp, []], "http.rb" => [:HttpRb, %w[http]],
+                    "httpx" => [:Httpx, %w[httpx]], "curb" => [:Curb, %w[curb]] }.freeze
+
+      # @param name [String] see {TRANSFERS}
       # @param way [Symbol] see {Clients::Transfers}
       def transfers(name, kind, way)
-        gems = { "plait" => Roster::FIBERS, "http.rb" => %w[http], "httpx" => %w[httpx], "curb" => %w[curb] }.fetch(name, [])
+        like, gems = TRANSFERS.fetch(name)
         @bench.public_send(kind, name, gems: gems) do |trial|
           require_relative "../clients/transfers"
-          like = Clients::Transfers.constants.find { |one| one.to_s.downcase == name.delete("^a-zA-Z").downcase }
           measure(trial, ->(site, limit) { Clients::Transfers.const_get(like).new(site, limit, way: way) })
         end
       end
