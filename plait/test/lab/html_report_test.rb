@@ -49,6 +49,12 @@ class LabHtmlReportTest < Minitest::Test
     assert_equal(page.scan(/href="#(\w+)"/), page.scan(/ id="(\w+)"/))
   end
 
+  def test_a_table_without_a_title
+    own = report(row(:sequence, 1.0))
+    def (own.workload).tables(_rows) = [Plait::Lab::Table.new("", ["", "n"], [%w[a 1]])]
+    assert_includes(own.to_html, "<h4></h4>")
+  end
+
   def test_mismatch_and_interruption_stand_out
     page = report(row(:sequence, 2.0), row(:threads, 1.0, results: digest_of(0)), interrupted: true).to_html
     assert_equal(["sleeping: the results differ, so nothing is said about speed",

@@ -56,6 +56,12 @@ class LabReportTest < Minitest::Test
     end
   end
 
+  def test_a_list_of_numbers_is_one_line_and_a_label_stays_as_it_is
+    saved = report(row(:sequence, 1.0, label: "[ 1,  2 ]"), row(:threads, 1.0)).to_json
+    assert_includes(saved, '"[ 1,  2 ]"')
+    assert_match(/\[ 0, 0\.0, 0\.5, 1 \]/, saved)
+  end
+
   def test_a_file_that_is_no_report_says_so
     Dir.mktmpdir("plait-test-") do |folder|
       path = File.join(folder, "r.json")

@@ -26,8 +26,8 @@ module Plait
         B.json compares two such files row by row.
       TEXT
       ARGUMENTS = (0..3)
-      # Words that are no suite: what was measured before.
-      SAVED = %w[report diff].freeze
+      # Words that are no suite, for what was measured before, and how many files follow each.
+      SAVED = { "report" => 1, "diff" => 2 }.freeze
       private_constant :SAVED
 
       OPTIONS = {
@@ -67,7 +67,7 @@ module Plait
       end
 
       def call
-        return saved if SAVED.include?(words.first)
+        return saved if SAVED.key?(words.first)
 
         require_relative "../cli/lab/suite_campaign"
         SuiteCampaign.new(terminal, words, options).call
@@ -81,7 +81,7 @@ module Plait
       end
 
       # A suite stands alone; files follow the other words.
-      def most_words = SAVED.include?(words.first) ? super : 1
+      def most_words = SAVED.key?(words.first) ? super : 1
     end
   end
 end

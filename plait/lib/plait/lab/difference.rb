@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../values/quantity"
+require_relative "environment"
 require_relative "judgement"
 require_relative "table"
 require_relative "tables"
@@ -18,18 +19,14 @@ module Plait
       FEW = 5
       private_constant :COLUMNS, :FACTS, :FEW
 
-      @depths = {}
-
       # @return [Integer, nil] ratios that the interval leaves out at each end
       # @api private
       def self.depth(values, others, alpha)
-        @depths.fetch([values, others, alpha]) do |key|
-          counts = orders(values, others)
-          allowed = counts.sum * (alpha / 2)
-          wrong = 0
-          left = counts.take_while { |count| (wrong += count) <= allowed }.size
-          @depths[key] = left.zero? ? nil : left - 1
-        end
+        counts = orders(values, others)
+        allowed = counts.sum * (alpha / 2)
+        wrong = 0
+        left = counts.take_while { |count| (wrong += count) <= allowed }.size
+        left.zero? ? nil : left - 1
       end
 
       # How many of the orders of both samples have 0, 1, 2 … pairs of which the second is less: the coefficients of the Gaussian
@@ -48,6 +45,7 @@ module Plait
       # @param after [ReportSet]
       def initialize(before, after)
         @before, @after = [before, after].map(&:records)
+        @depths = Hash.new { |known, key| known[key] = Difference.depth(*key) }
       end
 
       # @return [Array<Table>] the answers that changed, the rows of each report, and what else differs
@@ -150,15 +148,17 @@ module Plait
       def seconds(row) = row[:samples].filter_map { |sample| sample[:wall_s] unless sample[:failure] }.select(&:positive?)
 
       def noise
-        answers = (@before + @after).flat_map { |record| record[:answers] }
-        @noise ||= [Judgement::SAME, *answers.filter_map { |answer| answer[:noise] }].max
+        @noise ||= begin
+          answers = (@before + @after).flat_map { |record| record[:answers] }
+          [Judgement::SAME, *answers.filter_map { |answer| answer[:noise] }].max
+        end
       end
 
       # The exact interval of the factor between two samples (Mann and Whitney, Hodges and Lehmann), whatever their distribution:
       # some of the ratios of all pairs. The number of rounds is known, so that it allows more than {Statistics#interval}.
       # @return [Array(Float, Float), nil] nil with too few values
       def interval(values, others, alpha)
-        depth = Difference.depth(values.size, others.size, alpha) or return
+        depth = @depths[[values.size, others.size, alpha]] or return
         ratios = values.product(others).map { |value, other| other / value }.sort
         [ratios[depth], ratios[-1 - depth]]
       end
@@ -166,11 +166,9 @@ module Plait
       def surroundings
         one, other = [@before, @after].map { |records| records.first.fetch(:environment) }
         lines = FACTS.reject { |fact| one[fact] == other[fact] }
-                     .map { |fact| [fact.to_s, *[one, other].map { |facts| shown(facts[fact]) }] }
+                     .map { |fact| [fact.to_s, *[one, other].map { |facts| Environment.words(fact, facts[fact]) }] }
         Table.new("Not the same machine or programs", ["", "before", "after"], lines, alignments: %i[left left left])
       end
-
-      def shown(value) = value.is_a?(Hash) ? value.map { |name, version| "#{name} #{version}" }.join(", ") : value.to_s
     end
   end
 end

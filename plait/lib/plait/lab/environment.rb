@@ -2,6 +2,7 @@
 
 require "etc"
 require "time"
+require_relative "../values/quantity"
 require_relative "../version"
 
 module Plait
@@ -19,6 +20,14 @@ module Plait
         { plait: VERSION, ruby: RUBY_DESCRIPTION, engine: RUBY_ENGINE, ruby_version: RUBY_VERSION,
           platform: RUBY_PLATFORM, kernel: kernel, cpu: cpu, cpus: Etc.nprocessors, memory_bytes: memory, load: load,
           gems: gems, date: Time.now.utc.iso8601 }
+      end
+
+      # @param fact [Symbol] its name
+      # @return [String] one fact for people
+      def self.words(fact, value)
+        return Quantity.bytes(value) if fact == :memory_bytes
+
+        value.is_a?(Hash) ? value.map { |name, version| "#{name} #{version}" }.join(", ") : (value || Quantity::UNKNOWN).to_s
       end
 
       class << self

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../version"
-require_relative "../values/quantity"
 require_relative "answer"
 require_relative "environment"
 require_relative "html_report/curve"
@@ -104,8 +103,8 @@ module Plait
 
         prefix = "#{record.dig(:workload, :title)}: "
         shown = tables.map do |table|
-          title = table.title.delete_prefix(prefix)
-          "#{element(:h4, text(title[0].upcase + title[1..]))}#{Markup.grid(table)}#{Markup.list(table.notes, "notes")}"
+          title = table.title.delete_prefix(prefix).sub(/\A./, &:upcase)
+          "#{element(:h4, text(title))}#{Markup.grid(table)}#{Markup.list(table.notes, "notes")}"
         end
         folded("The figures", shown.join)
       end
@@ -129,14 +128,8 @@ module Plait
 
       # @return [Array<Array(String, Object)>] names and values
       def facts
-        known = @records.first&.fetch(:environment).to_h.map { |name, value| [name.to_s.tr("_", " "), shown(name, value)] }
+        known = @records.first&.fetch(:environment).to_h.map { |name, value| [name.to_s.tr("_", " "), Environment.words(name, value)] }
         known << ["seed of the order", @records.filter_map { |record| record[:seed] }.uniq.join(", ")]
-      end
-
-      def shown(name, value)
-        return Quantity.bytes(value) if name == :memory_bytes
-
-        value.is_a?(Hash) ? value.map { |key, version| "#{key} #{version}" }.join(", ") : value || Quantity::UNKNOWN
       end
     end
 

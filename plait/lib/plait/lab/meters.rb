@@ -52,6 +52,9 @@ module Plait
           @before = NativeGVL.waited
         end
 
+        # Counts from now on, where it was started.
+        def restart = @before &&= NativeGVL.waited
+
         # @return [Float, nil] since it was started
         def seconds = @before && (NativeGVL.waited - @before)
 

@@ -58,8 +58,8 @@ module Plait
 
     # The findings of a session, ready to be judged, shown and saved.
     class Report
-      # Raised by one when a field changes its meaning or goes; new fields don't raise it.
-      SCHEMA = 2
+      # See {ReportSet::SCHEMA}.
+      SCHEMA = ReportSet::SCHEMA
 
       # @return [Report] that names what is missing
       # @api private

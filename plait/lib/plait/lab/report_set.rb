@@ -125,7 +125,10 @@ module Plait
       # @return [Hash] plain values only
       def to_h = { schema: SCHEMA, reports: @records }
 
-      def to_json(*) = JSON.pretty_generate(to_h).gsub(/\[\s+([-\d.e]+,\s+)+[-\d.e]+\s+\]/) { |numbers| numbers.gsub(/\s+/, " ") }
+      # A list of numbers is one line. A String of JSON holds no line break, so that its text stays as it is.
+      def to_json(*)
+        JSON.pretty_generate(to_h).gsub(/\[\n\s*([-\d.e]+,\n\s*)+[-\d.e]+\n\s*\]/) { |numbers| numbers.gsub(/\s+/, " ") }
+      end
 
       # @return [String] a heading and one line for each row, times in seconds
       def to_csv

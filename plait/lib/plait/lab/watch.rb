@@ -43,7 +43,8 @@ module Plait
         @loops = ObjectSpace::WeakMap.new
         @gvl = Meters::Gvl.new
         reset
-        @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket # before a thread that its error would leave
+        @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket # before what its error would leave: hooks, a thread
+        @gvl.start
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { look_on } }
         @thread.name = "plait watch"
         @thread.report_on_exception = false
@@ -70,8 +71,7 @@ module Plait
           @waits = Hash.new(0)
           @places = Hash.new(0)
           @lags = {}.compare_by_identity
-          @gvl.stop
-          @gvl.start
+          @gvl.restart
         end
       end
 

@@ -25,7 +25,7 @@ module Plait
         TIMES = [11, 12].freeze
         # Bytes of its standard error that are read.
         LONGEST = 64 * 1024
-        private_constant :LONGEST, :START, :STOP, :TICKS, :TIMES
+        private_constant :LONGEST, :START, :STOP, :DRAIN, :TICKS, :TIMES
 
         # The server did not start, with its reason.
         class Failed < Error; end

@@ -14,8 +14,6 @@ module Plait
     class Lab < Command
       # What was measured before: shows a saved report again, or two side by side.
       class Saved
-        # Word => how many files follow it.
-        FILES = { "report" => 1, "diff" => 2 }.freeze
         # Options that say how to measure.
         MEASURING = %w[on limit scale requests latency url full sizes rounds budget seed].freeze
         # Options that take a file where one follows.
@@ -26,6 +24,7 @@ module Plait
         def initialize(terminal, words, options)
           @terminal = terminal
           @what, *@files = words
+          @wanted = SAVED.fetch(@what)
           @options = options
         end
 
@@ -44,15 +43,15 @@ module Plait
           take_back
           useless = MEASURING.find { |name| options[name] }
           raise UsageError, "--#{useless} has no effect on what was measured before" if useless
-          return check_outputs if @files.size == FILES[@what]
+          return check_outputs if @files.size == @wanted
 
           raise UsageError,
-                "plait lab #{@what} takes #{FILES[@what]} file#{"s" if FILES[@what] > 1}, not #{@files.size}: #{usage}"
+                "plait lab #{@what} takes #{@wanted} file#{"s" if @wanted > 1}, not #{@files.size}: #{usage}"
         end
 
         # `plait lab report --markdown a.json` means the file, not where to write to.
         def take_back
-          return unless @files.size == FILES[@what] - 1
+          return unless @files.size == @wanted - 1
 
           name = WRITING.find { |one| options[one].to_s.end_with?(".json") } or return
           unless @what == "report" && name != "html"
@@ -63,7 +62,7 @@ module Plait
           options[name] = Outputs::STANDARD_OUTPUT
         end
 
-        def usage = ["plait lab", @what, *["FILE.json"] * FILES[@what]].join(" ")
+        def usage = ["plait lab", @what, *["FILE.json"] * @wanted].join(" ")
 
         # What was measured must not be lost.
         def check_outputs

@@ -200,8 +200,10 @@ module Plait
         def figure(row) = row[:latency_s]
 
         def scale
-          times = rows.flat_map { |row| figure(row).values_at(:p50, :max) }
-          @scale ||= Scale.new(times) { |mark| Quantity.seconds(mark) }
+          @scale ||= begin
+            times = rows.flat_map { |row| figure(row).values_at(:p50, :max) }
+            Scale.new(times) { |mark| Quantity.seconds(mark) }
+          end
         end
 
         def marks(row)
@@ -233,8 +235,10 @@ module Plait
         def figure(row) = row[:bars].any?
 
         def scale
-          ends = rows.flat_map { |row| row[:bars].map { |bar| bar[2] } }
-          @scale ||= Scale.new(ends, even: true) { |mark| Quantity.seconds(mark) }
+          @scale ||= begin
+            ends = rows.flat_map { |row| row[:bars].map { |bar| bar[2] } }
+            Scale.new(ends, even: true) { |mark| Quantity.seconds(mark) }
+          end
         end
 
         def height(row) = row[:slots] * SLOT
