@@ -128,7 +128,8 @@ module Plait
 
       # @return [Array<Array(String, Object)>] names and values
       def facts
-        known = @records.first&.fetch(:environment).to_h.map { |name, value| [name.to_s.tr("_", " "), Environment.words(name, value)] }
+        known = @records.first&.fetch(:environment).to_h
+        known = known.map { |name, value| [name.to_s.tr("_", " "), Environment.words(name, value)] }
         known << ["seed of the order", @records.filter_map { |record| record[:seed] }.uniq.join(", ")]
       end
     end
