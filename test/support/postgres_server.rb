@@ -65,6 +65,18 @@ module Support
     end
 
     # SIGTERM waits for the sessions to end ("smart"), SIGINT does not ("fast").
-    def end_process(signal = :INT) = super
+    def end_process(signal = :INT)
+      super
+      Waiting.wait_until(timeout: STOP_TIMEOUT, what: "the end of all its processes") { children.empty? }
+    end
+
+    # Those of a killed server end a little later, each in a session of its own, and keep its shared memory until then.
+    def children = folder ? Dir.glob("/proc/[0-9]*/cwd").select { |link| at_home?(link) } : []
+
+    def at_home?(link)
+      File.readlink(link) == data
+    rescue SystemCallError
+      false
+    end
   end
 end
