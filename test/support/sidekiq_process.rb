@@ -18,11 +18,8 @@ module Support
       @settings = ["-q", queue, "-c", concurrency.to_s, "-t", grace.to_s]
     end
 
-    # As Sidekiq sees it, when it was killed, once it has given no sign of life for a minute.
-    def forget
-      identity = identities.find { |name| name.split(":")[-2] == @gone.to_s }
-      redis("DEL", identity)
-    end
+    # As Sidekiq sees it when it has given no sign of life for a minute: of a stopped process.
+    def forget = redis("DEL", identities.find { |name| name.split(":")[-2] == pid.to_s })
 
     # @return [Object] what its Redis answers
     def redis(*words)
@@ -33,11 +30,6 @@ module Support
     end
 
     private
-
-    def end_process(...)
-      @gone = pid
-      super
-    end
 
     def command
       [RbConfig.ruby, *FLAGS, Gem.bin_path("sidekiq", "sidekiq"), "-r", @jobs, *@settings]

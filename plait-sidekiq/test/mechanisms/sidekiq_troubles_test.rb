@@ -50,31 +50,23 @@ class SidekiqTroublesTest < Minitest::Test
 
   # It has the queue and the run, and not the signs of life of Sidekiq's processes: these come within ten seconds.
   def test_a_redis_that_has_forgotten_the_processes_ends_no_run
-    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0, 30, 60, 3600)
-    census = Struct.new(:served) do
-      def dead(identities) = identities
-      def served?(_queue) = served
-    end
-    watchman = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(census.new(true), "default", patience)
-    begun, waiting = Array.new(2) { |index| Plait::Mechanisms::Sidekiq.const_get(:Task).new(index, nil) }
-    begun.attempt("a", 1)
+    detector = detector_of(signs_of(dead: %w[a]), patience(silent: 3600))
+    started, waiting = tasks_of(7, nil)
 
-    3.times { assert_empty(watchman.lost([begun, waiting])) }
+    3.times { assert_empty(detector.lost([started, waiting])) }
   end
 
   # While Redis is away there is nothing to be seen: that time does not count.
   def test_a_queue_counts_as_unserved_from_the_first_look_that_finds_no_process
     unserved = 0.2
-    census = Struct.new(:nothing) { def served?(_queue) = false }
-    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0, unserved, 60, 0)
-    watchman = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(census.new, "q", patience)
-    task = Plait::Mechanisms::Sidekiq.const_get(:Task).new(0, nil)
+    detector = detector_of(signs_of(served: false), patience(unserved: unserved))
+    task = tasks_of(nil).first
     sleep(unserved)
     logger = ::Sidekiq.default_configuration.logger
 
-    logger.stub(:warn, nil) { assert_empty(watchman.lost([task])) }
+    logger.stub(:warn, nil) { assert_empty(detector.lost([task])) }
     sleep(unserved)
-    assert_raises(Plait::UnsupportedError) { watchman.lost([task]) }
+    assert_raises(Plait::UnsupportedError) { detector.lost([task]) }
   end
 
   # The answer to a push was lost: it may have arrived or not.
@@ -82,9 +74,9 @@ class SidekiqTroublesTest < Minitest::Test
     with_worker do |redis|
       told = run_beside(redis, <<~RUBY)
         class Sidekiq::Client
-          alias push_and_answer push
-          def push(job)
-            push_and_answer(job).tap { raise RedisClient::ReadTimeoutError, "gone" if (@pushed = @pushed.to_i + 1) == 2 }
+          alias push_and_answer push_bulk
+          def push_bulk(job)
+            push_and_answer(job).tap { raise RedisClient::ReadTimeoutError, "gone" if (@pushed = @pushed.to_i + 1) == 1 }
           end
         end
         p Plait.map(1..5, on: :sidekiq, &Plait.job(Jobs::Double))
@@ -185,13 +177,76 @@ class SidekiqTroublesTest < Minitest::Test
 
   # It has answered, and then ended: its answer may be on the way at the first look.
   def test_a_process_is_dead_when_it_is_missed_twice
-    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0, 30, 60, 0)
-    census = Struct.new(:gone) { def dead(identities) = identities & gone }.new(["a"])
-    watchman = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(census, "default", patience)
-    tasks = %w[a b].map.with_index { |worker, index| Plait::Mechanisms::Sidekiq.const_get(:Task).new(index, nil).tap { |task| task.attempt(worker, 1) } }
+    { "without its connection" => signs_of(gone: [7]), "without a sign of life" => signs_of(dead: %w[a]) }.each do |how, signs|
+      detector = detector_of(signs, patience)
+      tasks = tasks_of(7, 8)
 
-    assert_empty(watchman.lost(tasks))
-    assert_equal([tasks.first], watchman.lost(tasks).map(&:first))
+      assert_empty(detector.lost(tasks), how)
+      assert_equal([tasks.first], detector.lost(tasks).map(&:first), how)
+    end
+  end
+
+  # A user of Redis without the right to ask (as some services have them) waits for Sidekiq's own signs of life.
+  def test_a_redis_that_does_not_list_connections
+    with_redis do |_, channel, client|
+      client.call("ACL", "SETUSER", "default", "-client|list")
+      channel.open
+      processes = Plait::Mechanisms::Sidekiq.const_get(:Processes).new(channel.instance_variable_get(:@redis))
+
+      assert_empty(processes.gone([1 << 40]))
+      client.call("ACL", "SETUSER", "default", "+client|list")
+      assert_empty(processes.gone([1 << 40]), "it is not asked again")
+    end
+  end
+
+  def test_a_connection_that_is_closed_is_gone
+    with_redis do |redis, channel, client|
+      other = RedisClient.config(url: redis.url).new_client
+      number = other.call("CLIENT", "ID")
+      processes = Plait::Mechanisms::Sidekiq.const_get(:Processes).new(channel.instance_variable_get(:@redis))
+
+      assert_empty(processes.gone([number, client.call("CLIENT", "ID")]))
+      other.close
+      wait_until { processes.gone([number, client.call("CLIENT", "ID")]) == [number] }
+    end
+  end
+
+  def test_a_copy_is_claimed_once
+    with_redis do |_, channel, client|
+      channel.open
+      channel.offer(%w[0/1 1/1 2/1])
+
+      assert_equal([true, false, false], [channel.reserve("0/1", 7), channel.reserve("0/1", 8), channel.withdraw("0/1")])
+      assert_equal([true, false], [channel.withdraw("1/1"), channel.reserve("1/1", 7)])
+      refute(channel.reserve("9/1", 7), "it was never offered")
+      assert_equal([7, nil, nil], channel.owners(%w[0/1 1/1 2/1]))
+      channel.reserve_again(%w[0/1 9/1], 12)
+      assert_equal([12, nil], channel.owners(%w[0/1 9/1]))
+      assert_equal(%w[0/1], channel.revoke)
+      refute(channel.reserve("2/1", 7), "the run is over")
+      assert_equal(["plait:run:#{channel.id}:news"], client.call("KEYS", "plait:*"))
+    end
+  end
+
+  # The client of Redis sends a command again when its connection was cut: the first one may have arrived.
+  def test_a_claim_that_was_sent_twice_holds
+    with_redis do |_, channel, _|
+      channel.open
+      channel.offer(%w[0/1 1/1])
+
+      assert_equal([true, true], [channel.reserve("0/1", 7), channel.reserve("0/1", 7)])
+      assert_equal([true, true], [channel.withdraw("1/1"), channel.withdraw("1/1")])
+      assert_equal([7, nil], channel.owners(%w[0/1 1/1]))
+    end
+  end
+
+  def test_a_run_without_copies_ends_too
+    with_redis do |_, channel, client|
+      channel.open
+
+      assert_empty(channel.revoke)
+      assert_equal(0, client.call("EXISTS", channel.key))
+    end
   end
 
   def test_a_job_that_a_middleware_keeps_back_is_told
@@ -243,6 +298,35 @@ class SidekiqTroublesTest < Minitest::Test
   end
 
   private
+
+  # @return [LossDetector::Patience] none at all, but for what is given
+  def patience(**seconds)
+    none = { look: 0, unserved: 30, unreserved: 60, disconnected: 0, silent: 0, signs: 0 }
+    kind = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience
+    kind.new(*{ **none, **seconds }.values_at(*kind.members))
+  end
+
+  def detector_of(signs, patience) = Plait::Mechanisms::Sidekiq.const_get(:LossDetector).new(signs, "q", patience)
+
+  # As the processes of Sidekiq in Redis.
+  def signs_of(served: true, gone: [], dead: [])
+    Object.new.tap do |signs|
+      signs.define_singleton_method(:served?) { |_queue| served }
+      signs.define_singleton_method(:gone) { |numbers| numbers & gone }
+      signs.define_singleton_method(:dead) { |workers| workers & dead }
+    end
+  end
+
+  # @return [Array<Task>] one for each process; nil: none has reserved it
+  def tasks_of(*processes)
+    processes.map.with_index do |process, index|
+      Plait::Mechanisms::Sidekiq.const_get(:Task).new(index, nil).tap do |task|
+        task.copy_again
+        task.process = process
+        task.worker = "a" if process == 7
+      end
+    end
+  end
 
   def with_worker(config = {})
     Support::RedisServer.start(config: config) do |redis|

@@ -71,9 +71,12 @@ module Plait
         end
       end
 
-      # The data of a run in Redis: a key that exists as long as its results are wanted (a hash with the replaced copies of its
-      # items), and a stream of messages about its items. Both expire soon after a kill of the caller. A message of a stream stays
-      # until it has arrived; one popped from a list would be lost with its connection.
+      # The data of a run in Redis: a key that exists as long as its results are wanted, a sorted set of the copies of items that
+      # were sent, and a stream of messages about its items. All expire soon after a kill of the caller. A message of a stream
+      # stays until it has arrived; one popped from a list would be lost with its connection.
+      #
+      # The score of a copy is 0, or the number of the process that has reserved it. To reserve is one command: it adds to the
+      # score, if the copy is there. So a copy runs once at most, and the caller knows where.
       class Channel
         # Seconds for which the run is wanted after the caller's last sign of life.
         LIFE = 60
@@ -83,13 +86,19 @@ module Plait
         MUCH = 4 * 1024 * 1024
         # Seconds that an answer may take beyond the time of its wait.
         SLACK = 5
+        # The caller as a process that reserves a copy: no connection has this number.
+        CALLER = 0.5
+        # Always among the copies: Redis deletes an empty set, and with it the time at which it is to expire.
+        NONE = "-"
         LOST = "Redis has lost the results of this run: it was restarted without its data, or flushed, or has evicted them " \
                "(Sidekiq needs maxmemory-policy noeviction); or this process was stopped for more than #{2 * LIFE} s. Items " \
                "without a result may have been run".freeze
-        private_constant :LOST
+        private_constant :CALLER, :NONE, :LOST
 
         # @return [String] its name for workers
         attr_reader :id
+        # @return [String] the key that exists as long as the run is wanted
+        attr_reader :key
 
         # @param redis [#with] a pool of connections
         # @param id [String]
@@ -97,6 +106,7 @@ module Plait
           @redis = redis
           @id = id
           @key = "plait:run:#{id}"
+          @copies = "#{@key}:copies"
           @stream = "#{@key}:news"
           @last = "0"
           @read = 0
@@ -105,8 +115,8 @@ module Plait
         # @!group The caller's methods
 
         def open
-          want
           pipeline do |redis|
+            want(redis)
             redis.call("XADD", @stream, "*", "news", "[]")
             redis.call("EXPIRE", @stream, 2 * LIFE)
           end
@@ -118,20 +128,38 @@ module Plait
         def beat
           return if @revoked
 
-          wanted, kept, = pipeline do |redis|
+          wanted, offered, kept, = pipeline do |redis|
             redis.call("EXPIRE", @key, LIFE)
+            redis.call("EXPIRE", @copies, 2 * LIFE)
             redis.call("EXPIRE", @stream, 2 * LIFE)
             redis.call("XTRIM", @stream, "MINID", @last)
           end
           raise ConnectionError, LOST if kept.zero?
 
           @read = 0
-          want if wanted.zero?
+          pipeline { |redis| want(redis) } if wanted.zero? || offered.zero?
         end
 
-        # A copy of an item in a queue must not run any more.
-        # @param copy [String] see {#wanted?}
-        def replace(copy) = @redis.with { |redis| redis.call("HSET", @key, copy, "replaced") }
+        # Lets processes reserve these copies. It is called before their jobs are sent.
+        # @param copies [Array<String>] of items, as {Run} names them
+        # @param settled [Array<String>] copies that have been answered
+        def offer(copies, settled = [])
+          pipeline do |redis|
+            redis.call("ZREM", @copies, *settled) if settled.any?
+            redis.call("ZADD", @copies, *copies.flat_map { |copy| [0, copy] })
+          end
+        end
+
+        # @return [Array<Integer, nil>] of each copy the process that has reserved it; nil: none
+        def owners(copies)
+          scores = @redis.with { |redis| redis.call("ZMSCORE", @copies, *copies) }
+          scores.map { |score| score.to_i if score.to_i.positive? }
+        end
+
+        # Takes a copy back, wherever its job is: no process runs it any more.
+        # @param copy [String]
+        # @return [Boolean] false: a process has reserved it before
+        def withdraw(copy) = reserve(copy, CALLER)
 
         # @return [Boolean] whether read messages take much memory in Redis
         def heavy? = @read > MUCH
@@ -152,21 +180,43 @@ module Plait
         # Ends a wait in {#listen}.
         def knock = report([])
 
-        # Ends the run: its results are not wanted any more.
+        # Ends the run: its results are not wanted any more, and no process reserves another copy.
+        # @return [Array<String>] the copies that processes have reserved
         def revoke
           @revoked = true
+          ended = "#{@copies}:ended"
+          @redis.with { |redis| redis.call("RENAME", @copies, ended) }
+          reserved, = pipeline do |redis|
+            redis.call("ZRANGEBYSCORE", ended, 1, "+inf")
+            redis.call("DEL", ended, @key)
+          end
+          reserved
+        rescue ::RedisClient::CommandError => e
+          raise unless e.message.include?("no such key")
+
           @redis.with { |redis| redis.call("DEL", @key) }
+          []
         end
 
-        def close = @redis.with { |redis| redis.call("DEL", @key, @stream) }
+        def close = @redis.with { |redis| redis.call("DEL", @key, @copies, @stream) }
 
         # @!group The worker's methods
 
-        # @param copy [String, nil] of an item, as {Run} names it
-        # @return [Boolean] whether the run is wanted, and no other copy has replaced this one
-        def wanted?(copy = nil)
-          wanted, replaced = @redis.with { |redis| redis.call("HMGET", @key, "wanted", *copy) }
-          !wanted.nil? && replaced.nil?
+        # Reserves a copy, which its process then runs.
+        # @param process [Numeric] see {Presence}
+        # @return [Boolean] false: the run is over, or another process or the caller has reserved it
+        def reserve(copy, process)
+          score = add(copy, process) or return false
+          return true if score == process
+
+          add(copy, -process)
+          score == 2 * process # the client of Redis has sent it twice
+        end
+
+        # Reserves copies again for a process with a new connection.
+        # @param copies [Array<String>] that the process runs
+        def reserve_again(copies, process)
+          @redis.with { |redis| redis.call("ZADD", @copies, "XX", *copies.flat_map { |copy| [process, copy] }) }
         end
 
         # Sends a message, unless the run is over.
@@ -177,11 +227,15 @@ module Plait
 
         private
 
-        def want
-          pipeline do |redis|
-            redis.call("HSET", @key, "wanted", "1")
-            redis.call("EXPIRE", @key, LIFE)
-          end
+        def want(redis)
+          redis.call("SET", @key, "wanted", "EX", LIFE)
+          redis.call("ZADD", @copies, 0, NONE)
+          redis.call("EXPIRE", @copies, 2 * LIFE)
+        end
+
+        # @return [Float, nil] the score; nil: there is no such copy
+        def add(copy, number)
+          @redis.with { |redis| redis.call("ZADD", @copies, "XX", "INCR", number, copy) }&.to_f
         end
 
         def pipeline(&block) = @redis.with { |redis| redis.pipelined(&block) }
@@ -199,18 +253,21 @@ module Plait
         BEAT = 10
         # Seconds for which Redis may be unreachable.
         OUTAGE = 30
+        # Seconds between two reads where messages come fast; raising it saves commands, and a message is read later.
+        GATHER = 0.005
+        private_constant :GATHER
 
         # @param deadline [Deadline, nil] there is a tick at this moment, with or without Redis
         # @return [Listener] a running one
         def initialize(channel, deadline)
           @channel = channel
           @messages = Thread::Queue.new
-          @beaten = @heard = Deadline.now
+          @beaten = @heard = @ticked = Deadline.now
           @alarm = start { ring(deadline) } if deadline
           @thread = start { carry }
         end
 
-        # @return [Array, :tick, StandardError, nil] the next message, after a wait; nil: the thread has ended
+        # @return [Array<Array>, :tick, StandardError, nil] the next messages, after a wait; nil: the thread has ended
         def take = @messages.pop
 
         def any? = !@messages.empty?
@@ -251,10 +308,12 @@ module Plait
         end
 
         def listen
-          @channel.listen(TICK).each { |message| @messages << message }
+          messages = @channel.listen(TICK)
+          @messages << messages if messages.any?
           @heard = Deadline.now
           beat if @heard > @beaten + BEAT || @channel.heavy?
-          @messages << :tick if @messages.empty? # with messages the caller looks anyhow
+          tick
+          sleep(GATHER) if messages.size > 1
         rescue ::RedisClient::Error => e
           raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
 
@@ -264,6 +323,14 @@ module Plait
         def beat
           @channel.beat
           @beaten = Deadline.now
+        end
+
+        # The caller searches for lost items also while it has many messages to take.
+        def tick
+          return if @heard < @ticked + TICK
+
+          @ticked = @heard
+          @messages << :tick
         end
       end
       private_constant :Redis, :Channel, :Listener

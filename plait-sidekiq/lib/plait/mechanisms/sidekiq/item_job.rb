@@ -8,6 +8,7 @@ require "plait/mechanisms/attempt"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
+require "plait/native"
 require "plait/values/errors"
 require "plait/values/job"
 require "plait/values/outcome"
@@ -15,41 +16,79 @@ require "plait/values/outcome"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # In Sidekiq's process: ends items whose run is over. One thread watches all items, and ends with the last one.
-      class Canceller
-        # Seconds between two checks.
+      # In Sidekiq's process: shows callers that it lives, by a connection to Redis that lasts as long as the process does. It
+      # also ends items whose run is over. One thread watches all items, and ends with the last one.
+      class Presence
+        # Seconds between two looks.
         LOOK = 1.0
+        # Runs of which is remembered that they know this process.
+        RUNS = 1000
+
+        Watched = Struct.new(:channel, :copy)
+        private_constant :RUNS, :Watched
+
+        @lock = Thread::Mutex.new
 
         class << self
-          # @yieldparam work [#call] runs its block, which an {Interruption} may end; outside of it none comes
-          # @return [Object] the block's value
-          # @raise [Interruption] it was ended
-          def over(channel, &block) = (@instance ||= new).over(channel, &block)
+          # @return [Presence] of this process
+          def here
+            return @here if @here && !@here.forked?
+
+            @lock.synchronize { @here = new if @here.nil? || @here.forked? }
+            @here
+          end
         end
+
+        include ::Sidekiq::Component
 
         def initialize
+          @generation = Native.fork_generation
           @lock = Thread::Mutex.new
-          @channels = {}.compare_by_identity
+          @connection = Redis.pool(1)
+          @items = {}.compare_by_identity
+          @runs = {}
         end
 
-        # @see .over
-        def over(channel)
+        def forked? = Native.fork_generation != @generation
+
+        # @return [Boolean] whether this process is the one that runs the copy
+        def reserve(channel, copy) = channel.reserve(copy, number_for(channel))
+
+        # @yieldparam work [#call] runs its block, which an {Interruption} may end; outside of it none comes
+        # @return [Object] the block's value
+        # @raise [Interruption] it was ended
+        def over(channel, copy)
           Thread.handle_interrupt(Interruption => :never) do
-            yield ->(&work) { watched(channel) { Thread.handle_interrupt(Interruption => :immediate, &work) } }
+            yield ->(&work) { watched(channel, copy) { Thread.handle_interrupt(Interruption => :immediate, &work) } }
           end
         end
 
         private
 
-        def watched(channel)
+        # @return [Integer] of the connection; the run knows to which process it belongs
+        def number_for(channel)
+          number = (@number ||= @connection.with { |redis| redis.call("CLIENT", "ID") })
+          introduce(channel, number) unless @runs[channel.id] == number
+          number
+        end
+
+        def introduce(channel, number)
+          channel.report(["process", number, identity])
+          @lock.synchronize do
+            @runs.shift if @runs.size >= RUNS
+            @runs[channel.id] = number
+          end
+        end
+
+        def watched(channel, copy)
           thread = Thread.current
           @lock.synchronize do
-            @channels[thread] = channel
+            @items[thread] = Watched.new(channel, copy)
             @thread = Thread.new { look_on } unless @thread&.alive?
           end
           yield
         ensure
-          @lock.synchronize { @channels.delete(thread) }
+          @lock.synchronize { @items.delete(thread) }
           swallow
         end
 
@@ -63,20 +102,46 @@ module Plait
         def look_on
           while watching?
             sleep(LOOK)
-            end_unwanted
+            look
           end
         end
 
-        def watching? = @lock.synchronize { @channels.any? || (@thread = nil) }
+        def watching? = @lock.synchronize { @items.any? || (@thread = nil) }
 
-        def end_unwanted
-          over = @lock.synchronize { @channels.values }.uniq(&:id).reject(&:wanted?).map(&:id)
-          @lock.synchronize do
-            @channels.each { |thread, channel| thread.raise(Interruption.new) if over.include?(channel.id) }
-            @channels.delete_if { |_, channel| over.include?(channel.id) }
-          end
+        # The question keeps the connection open, and shows whether it is still the same one.
+        def look
+          runs = @lock.synchronize { @items.values }.group_by { |item| item.channel.id }
+          number, *wanted = Redis.patiently(LOOK) { ask_about(runs.each_value.map { |items| items.first.channel }) }
+          renew(runs, number) unless number == @number
+          end_runs(runs.keys.zip(wanted).filter_map { |id, there| id if there.zero? })
         rescue StandardError
-          nil # Redis is unreachable, or all connections are in use: the next check follows
+          nil # Redis is unreachable, or all connections are in use: the next look follows
+        end
+
+        def ask_about(channels)
+          @connection.with do |redis|
+            redis.pipelined do |pipeline|
+              pipeline.call("CLIENT", "ID")
+              channels.each { |channel| pipeline.call("EXISTS", channel.key) }
+            end
+          end
+        end
+
+        # The connection was cut, and its number counts as dead soon.
+        def renew(runs, number)
+          runs.each_value do |items|
+            channel = items.first.channel
+            introduce(channel, number)
+            channel.reserve_again(items.map(&:copy), number)
+          end
+          @number = number
+        end
+
+        def end_runs(ids)
+          @lock.synchronize do
+            @items.each { |thread, item| thread.raise(Interruption.new) if ids.include?(item.channel.id) }
+            @items.delete_if { |_, item| ids.include?(item.channel.id) }
+          end
         end
       end
 
@@ -116,9 +181,11 @@ module Plait
             Plain.check(words, "retries:")
           end
 
-          # @param words [Hash{String => Object}]
+          # @param words [Hash{String => Object}, nil]
           # @return [Hash, nil] for `retries:`, without classes of errors that this process has not loaded
           def retries_of(words)
+            return unless words
+
             known = words["on"].select { |name| Object.const_defined?(name) }
             words.transform_keys(&:to_sym).merge(on: known.map { |name| Object.const_get(name) }) if known.any?
           end
@@ -126,9 +193,9 @@ module Plait
 
         # @param order [Hash{String => Object}] see {Run}
         def perform(order)
-          @index = order["index"]
-          @channel = Channel.new(config.redis_pool, order["run"])
-          run(order) if Redis.patiently(OUTAGE) { @channel.wanted?(order["copy"]) }
+          @index, @copy, run = order.values_at("index", "copy", "run")
+          @channel = Channel.new(config.redis_pool, run)
+          run(order) if Redis.patiently(OUTAGE) { Presence.here.reserve(@channel, @copy) }
         end
 
         private
@@ -136,7 +203,7 @@ module Plait
         def config = ::Sidekiq.default_configuration
 
         def run(order)
-          Canceller.over(@channel) { |work| send_outcome(work.call { attempt(order) }) }
+          Presence.here.over(@channel, @copy) { |work| send_outcome(work.call { attempt(order) }) }
           left = true
         rescue Interruption
           left = true
@@ -153,11 +220,11 @@ module Plait
 
         # An error before the start of the job is an answer, too: loading its class may raise one.
         def attempt(order)
-          options = Options.new(timeout: order["timeout"], retries: self.class.retries_of(order["retries"]))
+          options = Options.new(timeout: order["timeout"], retries: self.class.retries_of(order["retries"]) || 0)
           attempt = Attempt.new(Job.find(order["job"]), options)
           self.class.in_capsule(Thread.current[:sidekiq_capsule]) do
             attempt.call(@index, order["item"], identity, made: order["made"]) do |number, running|
-              report(["started", @index, identity, number]) if running
+              report(["attempt", @index, number]) if running && number > order["made"] + 1
             end
           end
         rescue StandardError, ScriptError => e
@@ -188,7 +255,7 @@ module Plait
 
         def report(message) = Redis.patiently(OUTAGE) { @channel.report(message) }
       end
-      private_constant :Canceller
+      private_constant :Presence
     end
   end
 end

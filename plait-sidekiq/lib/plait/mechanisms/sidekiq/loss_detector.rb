@@ -9,59 +9,75 @@ require "plait/values/errors"
 module Plait
   module Mechanisms
     class Sidekiq < Mechanism
-      # An item on its way. `made` counts the attempts whose process or thread died, `attempts` all started ones, `copy` the
-      # copies sent before this one. `worker` is the process of Sidekiq that runs it; `sent_at` is in monotonic seconds.
+      # An item on its way. `made` counts the attempts whose process or thread died, `attempts` all started ones, `sent` the
+      # copies so far. `process` is the number of the process that has reserved its copy; `sent_at` is in monotonic seconds.
       class Task
-        attr_reader :index, :item, :made, :attempts, :worker, :sent_at, :copy
+        attr_reader :index, :item, :made, :attempts, :sent, :sent_at
+        # @return [Integer, nil] see {Channel#owners}
+        attr_accessor :process
+        # @return [String, nil] the identity of this process
+        attr_accessor :worker
 
         def initialize(index, item)
           @index = index
           @item = item
-          @made = @attempts = @copy = 0
-          sent
+          @made = @attempts = @sent = 0
         end
 
-        def sent = @sent_at = Deadline.now
+        # Makes the next copy; former ones no longer count.
+        # @return [String] its name
+        def copy_again
+          @sent_at = Deadline.now
+          @process = @worker = nil
+          @sent += 1
+          copy
+        end
 
-        # Former copies no longer count.
-        def copy_again = @copy += 1
+        # @return [String] the name of the copy that counts
+        def copy = "#{@index}/#{@sent}"
 
-        def started? = !@worker.nil?
+        def started? = !@process.nil?
 
-        # @param worker [String]
         # @param number [Integer] of the attempt, from 1
-        def attempt(worker, number)
-          @worker = worker
-          @attempts = number
-        end
-
-        # It waits in its queue again, unless another process runs it meanwhile.
-        def give_back(worker)
-          return unless @worker == worker
-
-          @worker = nil
-          sent
-        end
+        def attempt(number) = @attempts = number
 
         # Prepares another attempt.
-        def reset
-          @made = @attempts = [@attempts, @made + 1].max
-          @worker = nil
-        end
+        def reset = @made = @attempts = [@attempts, @made + 1].max
       end
 
-      # The processes of Sidekiq in Redis. A process without a sign of life for a minute is dead.
+      # The processes of Sidekiq in Redis: each has a connection that lasts as long as it does, and gives a sign of life.
       class Processes
         # A time above this counts milliseconds, as Sidekiq does from version 8 on.
         MILLISECONDS = 1e11
-        private_constant :MILLISECONDS
+        # Seconds in which processes connect again to a Redis that was started again, or to the replica in its place.
+        SETTLE = 10
+        private_constant :MILLISECONDS, :SETTLE
 
         # @param redis [#with] a pool of connections
         def initialize(redis)
           @redis = redis
         end
 
-        # @return [Array<String>] the identities of dead processes
+        # @param numbers [Array<Integer>] of connections
+        # @return [Array<Integer>] closed ones; none where Redis does not allow the question
+        def gone(numbers)
+          return [] if @refused
+
+          server, connections = @redis.with do |redis|
+            redis.pipelined do |pipeline|
+              pipeline.call("INFO", "server")
+              pipeline.call("CLIENT", "LIST", "ID", *numbers)
+            end
+          end
+          another_server?(server[/^run_id:(\w+)/, 1]) ? [] : numbers - connections.scan(/^id=(\d+)/).map { |(id)| id.to_i }
+        rescue ::RedisClient::CommandError => e
+          raise unless e.message.match?(/\A(NOPERM|ERR)/)
+
+          @refused = true
+          []
+        end
+
+        # @return [Array<String>] the identities of processes that gave no sign of life for a minute
         def dead(identities)
           identities.reject { |identity| @redis.with { |redis| redis.call("EXISTS", identity) }.positive? }
         end
@@ -79,6 +95,14 @@ module Plait
 
         private
 
+        # @param run [String] of the server
+        # @return [Boolean] whether the connections are new, too
+        def another_server?(run)
+          @settled_at = Deadline.now + SETTLE if @run && @run != run
+          @run = run
+          !@settled_at.nil? && Deadline.now < @settled_at
+        end
+
         # From 8.1 on Sidekiq keeps the queues of a process elsewhere; `queues` reads both.
         def takes_from?(process, queue) = Array(process.queues).include?(queue)
 
@@ -88,10 +112,11 @@ module Plait
 
       # Finds items that will get no answer: Sidekiq itself reports neither a killed process nor a queue without a process.
       class LossDetector
-        # Seconds: between two checks; of a queue without a process; from the queue to the start of an item (middleware may take
-        # long); without a sign of a process (one that Redis has lost writes its entry again within ten).
-        Patience = Struct.new(:look, :unserved, :unstarted, :missing)
-        PATIENCE = Patience.new(5, 30, 60, 15).freeze
+        # Seconds: between two checks; of a queue without a process; from the queue until an item is reserved, twice as many for
+        # each further copy (middleware may take long); without the connection of a process, which a living one replaces within
+        # two; without its sign of life (one that Redis has lost is there again within ten); between two looks at these signs.
+        Patience = Struct.new(:look, :unserved, :unreserved, :disconnected, :silent, :signs)
+        PATIENCE = Patience.new(1, 30, 5, 3.5, 15, 5).freeze
         # Seconds between the clocks of two machines, and between a push and its time in the job.
         SKEW = 1.0
         private_constant :SKEW
@@ -101,24 +126,33 @@ module Plait
           @processes = processes
           @queue = queue
           @patience = patience
-          @looked = Deadline.now - patience.look # the first check is at once
-          @missing = {}
+          @looked = @signed = Deadline.now - patience.signs # the first check is at once
+          @gone = {}
+          @silent = {}
           @taken = {}
         end
 
-        # @param tasks [Enumerable<Task>]
+        # @return [Boolean] whether it is time for {#lost}
+        def due? = Deadline.now >= @looked + @patience.look
+
+        # @param tasks [Array<Task>] with the processes that have reserved them
         # @return [Array<Array(Task, WorkerDied)>] lost items, with their errors
         # @raise [UnsupportedError] no process takes from the queue
         def lost(tasks)
-          return [] if Deadline.now < @looked + @patience.look
-
           @looked = Deadline.now
           started, waiting = tasks.partition(&:started?)
-          check_service if waiting.any?
+          look_at_signs(started, waiting) if @looked >= @signed + @patience.signs
           of_dead_processes(started) + vanished(waiting)
         end
 
         private
+
+        def look_at_signs(started, waiting)
+          @signed = @looked
+          check_service if waiting.any?
+          workers = started.filter_map(&:worker).uniq
+          @silent = since(@silent, workers.any? ? @processes.dead(workers) : [])
+        end
 
         def check_service
           return @unserved = nil if @processes.served?(@queue)
@@ -135,29 +169,34 @@ module Plait
             "`bundle exec sidekiq -q #{@queue}`, which has loaded the class"
         end
 
-        # A process that stops in order answers, and then leaves the list: its answers arrive between two checks.
+        # A process that stops in order answers, and then leaves: its answers arrive between two checks.
         def of_dead_processes(started)
-          dead = started.any? ? @processes.dead(started.map(&:worker).uniq) : []
-          @missing = since(@missing, dead)
-          lose(started.select { |task| lasts?(@missing[task.worker], @patience.missing) }) do |task|
-            "Sidekiq's process #{task.worker} gave no sign of life for a minute, before it answered for item #{task.index}"
+          @gone = since(@gone, started.any? ? @processes.gone(started.map(&:process).uniq) : [])
+          lose(started.select { |task| dead?(task) }) do |task|
+            "Sidekiq's process #{task.worker || "with connection #{task.process}"} died before it answered for item #{task.index}"
           end
         end
 
-        # Taken from the queue, and not started: the process that took it was killed just then.
+        def dead?(task)
+          lasts?(@gone[task.process], @patience.disconnected) || lasts?(@silent[task.worker], @patience.silent)
+        end
+
+        # Taken from the queue, and not reserved: the process that took it was killed just then.
         def vanished(waiting)
-          old = waiting.select { |task| task.sent_at + @patience.unstarted <= @looked }
+          old = waiting.select { |task| task.sent_at + patience_for(task) <= @looked }
           @taken = since(@taken, taken(old))
-          lose(old.select { |task| lasts?(@taken[[task.index, task.copy]], @patience.look) }) do |task|
+          lose(old.select { |task| lasts?(@taken[task.copy], @patience.look) }) do |task|
             "a process of Sidekiq took item #{task.index} from its queue and has not started it"
           end
         end
+
+        def patience_for(task) = @patience.unreserved * (2**(task.sent - 1))
 
         def taken(tasks)
           return [] if tasks.empty?
 
           wait = @processes.longest_wait(@queue) + SKEW
-          tasks.select { |task| @looked - task.sent_at > wait }.map { |task| [task.index, task.copy] }
+          tasks.select { |task| @looked - task.sent_at > wait }.map(&:copy)
         end
 
         # The time at which each one was found first.

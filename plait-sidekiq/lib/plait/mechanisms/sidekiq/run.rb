@@ -27,6 +27,8 @@ module Plait
         LEAVE = 0.25
         # Copies of an item that are taken from the queue and never start; after these, the item itself seems to kill its process.
         COPIES = 3
+        # Items sent at once, and copies forgotten at once; raising it saves commands of Redis, and the first ones start later.
+        BATCH = 50
 
         # @param policy [Options]
         # @param limit [Integer]
@@ -40,8 +42,7 @@ module Plait
           @channel = Channel.new(@redis)
           @client = ::Sidekiq::Client.new(pool: @redis)
           @losses = LossDetector.new(Processes.new(@redis), job.queue, patience)
-          @tasks = {}
-          @ready = []
+          @tasks, @workers, @unsent, @settled, @ready = {}, {}, [], [], [] # rubocop:disable Style/ParallelAssignment -- all empty
           @terms = terms
           in_time { Redis.reached { @channel.open } }
           @listener = Listener.new(@channel, @policy.deadline)
@@ -55,10 +56,19 @@ module Plait
 
         def submit(index, item)
           Plain.check(item, "the item")
-          send_off(@tasks[index] = Task.new(index, item))
+          @unsent << (@tasks[index] = Task.new(index, item))
+          turn if @unsent.size >= BATCH
         rescue UnmarshalableError => e
-          @tasks.delete(index)
           @ready << Outcome.new(index: index, item: item, error: e, attempts: 0)
+        end
+
+        # Sends what was submitted.
+        def turn
+          tasks = @unsent
+          return if tasks.empty?
+
+          @unsent = []
+          send_off(tasks)
         end
 
         def ready?
@@ -66,8 +76,12 @@ module Plait
           !@ready.empty?
         end
 
+        # Items are sent before a wait, and so mostly many together.
         def take
-          digest(@listener.take) while @ready.empty?
+          until ready?
+            turn
+            digest(@listener.take)
+          end
           @ready.shift
         end
 
@@ -76,9 +90,9 @@ module Plait
           return [] if @over || forked?
 
           @over = true
+          @unsent.clear
           end_started
-          @tasks.each_value { |task| fail_with(task, CancelledError.new(unstoppable(task))) if task.started? }
-          @tasks.clear
+          @tasks.each_value.to_a.each { |task| fail_with(task, CancelledError.new(unstoppable(task))) }
           @ready.slice!(0..)
         end
 
@@ -117,62 +131,78 @@ module Plait
         # @return [Float, nil] seconds; nil: without a limit
         def leave = @policy.deadline&.remaining&.clamp(LEAVE, nil)
 
-        def send_off(task)
-          patience = [OUTAGE, *@policy.deadline&.remaining].min
-          sent = in_time { Redis.patiently(patience) { push(task) } }
-          return task.sent if sent
-
-          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{ItemJob} back: it must yield"))
+        # After a lost answer the jobs may be in Redis or not: copies that are there and were not reserved must not run.
+        # @param tasks [Array<Task>]
+        def send_off(tasks)
+          tried = false
+          in_time do
+            Redis.patiently([OUTAGE, *@policy.deadline&.remaining].min) do
+              tasks = tasks.select { |task| @channel.withdraw(task.copy) } if tried
+              tried = true
+              push(tasks)
+            end
+          end
         rescue ::RedisClient::Error => e
           raise Redis.error(e)
         rescue DeadlineExceeded => e
-          fail_with(task, e)
+          tasks.each { |task| fail_with(task, e) }
         end
 
-        # After a lost answer to a push, the copy in Redis, if any, must not run.
-        def push(task)
-          order = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item, "copy" => copy_of(task) }
-          @client.push("class" => ItemJob, "queue" => @job.queue, "args" => [order], "retry" => false)
-        rescue ::RedisClient::Error => e
-          replace(task) unless Redis.untouched?(e)
-          raise
+        def push(tasks)
+          return if tasks.empty?
+
+          tasks.each do |task|
+            settle_copy(task) if task.sent.positive?
+            task.copy_again
+          end
+          @channel.offer(tasks.map(&:copy), @settled.size < BATCH ? [] : @settled)
+          @settled.clear unless @settled.size < BATCH
+          orders = tasks.map { |task| [order_of(task)] }
+          sent = @client.push_bulk("class" => ItemJob, "queue" => @job.queue, "args" => orders, "retry" => false)
+          tasks.zip(sent) { |task, jid| keep_back(task) unless jid }
         end
 
-        def replace(task)
-          before = copy_of(task)
-          task.copy_again
-          Redis.patiently(OUTAGE) { @channel.replace(before) }
+        def order_of(task) = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item, "copy" => task.copy }
+
+        def keep_back(task)
+          fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{ItemJob} back: it must yield"))
         end
 
-        def copy_of(task) = "#{task.index}/#{task.copy}"
+        # Its copy can be forgotten.
+        def settle_copy(task) = @settled << task.copy
 
         # The part of a job that all items share.
         def terms
-          { "run" => @channel.id, "job" => @job.name, "timeout" => Plain.number(@policy.timeout),
-            "retries" => ItemJob.words_of(@policy.retries) }
+          retries = ItemJob.words_of(@policy.retries) if @policy.retries.count.positive?
+          { "run" => @channel.id, "job" => @job.name, "timeout" => Plain.number(@policy.timeout), "retries" => retries }.compact
         end
 
-        def digest(message)
-          case message
-          when StandardError then raise Redis.error(message)
+        def digest(news)
+          case news
+          when StandardError then raise Redis.error(news)
           when nil then raise ConnectionError, "the thread that listens to Sidekiq's Redis for this run has ended"
           when :tick then look
-          else take_message(*message)
+          else news.each { |message| take_message(*message) }
           end
         end
 
         # The first answer counts: a worker that seemed dead may still send another one.
         def take_message(kind = nil, index = nil, *rest)
+          return @workers[index] = rest.first if kind == "process"
+
           task = @tasks[index] or return
           case kind
-          when "started" then task.attempt(*rest)
-          when "returned" then task.give_back(*rest)
+          when "attempt" then task.attempt(rest.first)
+          when "returned" then give_back(task)
           when "done" then settle(task, rest.first, value: rest.last)
           when "failed" then settle(task, rest.first, error: Plain.to_error(rest.last))
           when "ended" then end_task(task)
           when "died" then lose_thread(task, *rest)
           end
         end
+
+        # Its process ends; Sidekiq has put the job back, whose copy does not run again.
+        def give_back(task) = @over ? @tasks.delete(task.index) : send_off([task])
 
         # The worker ended it: after a cancel, or because this process sent no sign of life for long (a machine that slept).
         def end_task(task)
@@ -190,7 +220,7 @@ module Plait
 
         # With times of the caller's clock: the worker has another one.
         def settle(task, facts, **result)
-          @tasks.delete(task.index)
+          forget(task)
           worker, attempts, seconds = facts
           now = Deadline.now
           @ready << Outcome.new(index: task.index, item: task.item, attempts: attempts, started_at: now - seconds,
@@ -202,56 +232,76 @@ module Plait
           return if @over
           return expire if @policy.deadline&.expired?
 
-          @losses.lost(@tasks.each_value).each { |task, error| task.started? ? lose(task, error) : send_again(task, error) }
+          find_lost if @losses.due?
         rescue ::RedisClient::Error => e
           raise Redis.error(e) unless Redis.passing?(e)
         end
 
+        def find_lost
+          lost = @losses.lost(find_processes(@tasks.values.select(&:sent_at)))
+          lost.each { |task, error| task.started? ? lose(task, error) : send_again(task, error) }
+        end
+
+        # @return [Array<Task>] these, with the processes that have reserved them
+        def find_processes(tasks)
+          return tasks if tasks.empty?
+
+          tasks.zip(@channel.owners(tasks.map(&:copy))) do |task, process|
+            task.process = process
+            task.worker = @workers[process]
+          end
+          tasks
+        end
+
         # The item has not run: another copy does no harm.
         def send_again(task, error)
-          return fail_with(task, error) if task.copy + 1 >= COPIES
+          return unless @channel.withdraw(task.copy)
 
-          replace(task)
-          send_off(task)
+          task.sent < COPIES ? send_off([task]) : fail_with(task, error)
         end
 
         def lose(task, error)
           task.reset
           return fail_with(task, error) unless @policy.again?(error, task.made)
 
-          send_off(task)
+          send_off([task])
         end
 
         def expire
           revoke(LEAVE)
+          @unsent.clear
           error = DeadlineExceeded.new("the deadline passed before Sidekiq had an answer")
           @tasks.each_value.to_a.each { |task| fail_with(task, error) }
         end
 
         def fail_with(task, error)
-          @tasks.delete(task.index)
+          forget(task)
           @ready << Outcome.new(index: task.index, item: task.item, error: error, attempts: task.attempts, worker: task.worker)
         end
 
-        # @return [Boolean] whether Redis has answered
+        def forget(task)
+          @tasks.delete(task.index)
+          settle_copy(task)
+        end
+
+        # @return [Array<String>] the copies that processes have reserved
         def revoke(seconds)
           in_time(seconds) { @channel.revoke }
-          true
         rescue ::RedisClient::Error, DeadlineExceeded
-          false # workers end the items within a minute, without a sign of life
+          [] # workers end the items within a minute, without a sign of life
         end
 
         def end_started
-          return unless revoke(leave)
-
+          reserved = revoke(leave).to_h { |copy| [copy, true] }
+          @tasks.keep_if { |_, task| reserved[task.copy] }
           limit = Deadline.after(GRACE)
-          digest(@listener.take) while @tasks.each_value.any?(&:started?) && !limit.expired?
+          digest(@listener.take) while @tasks.any? && !limit.expired?
         rescue ConnectionError
           nil # no worker can be reached: each ends its items when Redis is back
         end
 
         def unstoppable(task)
-          "item #{task.index} still runs, in Sidekiq's process #{task.worker}: it was asked to end, and had not ended after " \
+          "item #{task.index} still runs in a process of Sidekiq: it was asked to end, and had not ended after " \
             "#{GRACE} s"
         end
       end
