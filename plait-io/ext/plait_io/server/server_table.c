@@ -116,8 +116,8 @@ static void server_table_leave(struct server *server, struct server_connection *
 
 /*
  * A cut answer must not look complete. Between UNIX sockets there are no resets: the caller that has brought the connection can
- * ask. To disconnect resets a connection even if another process has its descriptor. Systems that can't are told that
- * close(2) is to reset it.
+ * ask. To disconnect resets a connection even if another process has its descriptor. Where the system refuses that,
+ * close(2) resets it.
  */
 static void server_table_end_by_reset(struct server *server, const struct server_connection *connection, int number) {
     struct sockaddr unspecified = {.sa_family = AF_UNSPEC};

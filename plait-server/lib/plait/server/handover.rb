@@ -73,8 +73,8 @@ module Plait
 
       def command = by_bundle? ? ["bundle", "exec", File.basename($PROGRAM_NAME), *@arguments] : words
 
-      # `bundle exec` renames its process, or becomes another program. A system without proc(5) does not tell: with
-      # Bundler loaded it counts as begun so.
+      # `bundle exec` renames its process, or becomes another program. Without proc(5) each program with
+      # Bundler counts as such.
       def by_bundle?
         return false unless defined?(::Bundler)
         return true unless File.exist?(ENVIRONMENT)
