@@ -14,10 +14,16 @@ append_cflags(%w[-std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden])
 
 # An engine is a folder.
 folders = Dir.children(__dir__).select { |name| File.directory?(File.join(__dir__, name)) }.sort
-# PLAIT_POLL=1 builds what a system without epoll(7) gets, such as macOS.
-epoll = ENV["PLAIT_POLL"] != "1" && have_header("sys/epoll.h")
+# PLAIT_POLL=1 builds what a system without epoll(7) gets, such as macOS: without Linux's own means, and with a server by
+# kqueue(2) where there is one.
+linux = ENV["PLAIT_POLL"] != "1"
+epoll = linux && have_header("sys/epoll.h")
+kqueue = !epoll && have_func("kqueue", %w[sys/types.h sys/event.h])
 $defs << "-DHAVE_PLAIT_EPOLL" if epoll
-folders -= %w[reactor server] unless epoll
+$defs << "-DHAVE_PLAIT_KQUEUE" if kqueue
+$defs << "-DHAVE_PLAIT_SERVER" if epoll || kqueue
+folders -= %w[reactor] unless epoll
+folders -= %w[server] unless epoll || kqueue
 $srcs = Dir.glob(["*.c", *folders.map { |name| "#{name}/*.c" }], base: __dir__).map { |path| File.basename(path) }.sort
 $VPATH.concat(folders.map { |name| "$(srcdir)/#{name}" })
 
@@ -37,6 +43,17 @@ have_const("RB_WARN_CATEGORY_STRICT_UNUSED_BLOCK", "ruby.h")
 have_func("preadv2", "sys/uio.h")
 have_func("pwritev2", "sys/uio.h")
 have_func("epoll_pwait2", "sys/epoll.h") if epoll
+# Of the server; each has a twin.
+if linux
+  have_func("accept4", "sys/socket.h")
+  have_func("pthread_condattr_setclock", "pthread.h")
+  have_func("sendfile", "sys/sendfile.h")
+  have_header("linux/magic.h")
+  have_header("linux/openat2.h")
+  have_const("CLOCK_MONOTONIC_COARSE", "time.h")
+  have_const("O_TMPFILE", "fcntl.h")
+  have_const("RUSAGE_THREAD", "sys/resource.h")
+end
 
 # bin/lint: our own warnings are errors, warnings of Ruby's headers are not. Not by $warnflags, which Debian's Ruby leaves out
 # of what it compiles with; and last, since what is probed for above is compiled with them otherwise.

@@ -11,6 +11,8 @@ RUBY_FUNC_EXPORTED void Init_plait_io(void) {
     plait_init_connect(plait);
 #ifdef HAVE_PLAIT_EPOLL
     plait_init_reactor(plait);
+#endif
+#ifdef HAVE_PLAIT_SERVER
     plait_init_server(plait);
 #endif
     plait_init_pool(plait);

@@ -58,7 +58,7 @@ static size_t hear(size_t most) {
 }
 
 static void take_events(void) {
-    struct epoll_event events[SERVER_BATCH];
+    server_event events[SERVER_BATCH];
     int count = server_sleep(&server, events, 0);
     server_take(&server, events, count, now);
 }

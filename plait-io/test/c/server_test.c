@@ -104,7 +104,7 @@ static void answer(struct server_connection *connection, struct server_request *
 
 /* However long it takes, nobody else touches it. */
 static void spool(struct server_connection *connection) {
-    struct epoll_event events[SERVER_BATCH];
+    server_event events[SERVER_BATCH];
     bool offloaded = rand() % 2 && server_spool_offload(&server, connection) == 0;
     if (!offloaded) {
         server_take(&server, events, server_sleep(&server, events, 0), stream);
@@ -142,7 +142,7 @@ static bool drain(int client) {
 }
 
 static bool turn(int client) {
-    struct epoll_event events[SERVER_BATCH];
+    server_event events[SERVER_BATCH];
     int count = server_sleep(&server, events, 0);
     server_take(&server, events, count, stream);
     serve_ready();
@@ -191,7 +191,7 @@ static int count_files(void) {
 /* Whatever becomes of it meanwhile: of the connection, or of the server. */
 static void test_ends_while_it_is_spooled(const struct server_settings *settings) {
     static struct server other;
-    struct epoll_event events[SERVER_BATCH];
+    server_event events[SERVER_BATCH];
     struct server_request request;
     struct server_connection *connection;
     char body[5000] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
@@ -224,7 +224,7 @@ static void test_ends_while_it_is_spooled(const struct server_settings *settings
 static void test_is_drained_while_it_is_spooled(const struct server_settings *settings) {
     static struct server other;
     struct server_request request;
-    struct epoll_event events[SERVER_BATCH];
+    server_event events[SERVER_BATCH];
     int pair[2];
     memset(&other, 0, sizeof other);
     CHECK(server_open(&other, settings) == 0);

@@ -19,6 +19,12 @@ class ServerRunningTest < Minitest::Test
     assert_nil(RUNNING.since(pid))
   end
 
+  def test_a_system_without_proc_tells_only_that_it_runs
+    pid = Process.spawn("true")
+    Process.wait(pid)
+    assert_equal([0, nil], [Process.pid, pid].map { |number| RUNNING.since(number, "/nonexistent") })
+  end
+
   def test_a_name_with_everything_in_it
     Dir.mktmpdir do |folder|
       File.symlink(`which sleep`.chomp, "#{folder}/) Z 1 (")

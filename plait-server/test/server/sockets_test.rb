@@ -28,6 +28,17 @@ class ServerSocketsTest < Minitest::Test
     assert_match(/certificate: .*nonexistent can't be read: No such file or directory/, error.message)
   end
 
+  def test_workers_have_sockets_of_their_own_only_where_the_kernel_deals_connections_out
+    configuration = Plait::Server::Configuration.of({ binds: ["tcp://127.0.0.1:0"], reuse_port: true })
+    found = [true, false].map do |deals|
+      all = Plait::Server::Sockets.new(configuration, 3, {}, deals: deals)
+      [all.handed_over.size, all.warnings.grep(/\Areuse_port! has no effect here/).size]
+    ensure
+      all.close
+    end
+    assert_equal([[3, 0], [1, 1]], found)
+  end
+
   private
 
   def sockets(binds, env = {}) = Plait::Server::Sockets.new(Plait::Server::Configuration.of({ binds: binds }), 1, env)

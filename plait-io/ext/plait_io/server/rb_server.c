@@ -16,7 +16,7 @@
 static VALUE server_allocate(VALUE class) {
     struct rb_server *server;
     VALUE self = TypedData_Make_Struct(class, struct rb_server, &plait_server_type, server);
-    server->engine.epoll = server->engine.wakeup = -1;
+    server->engine.kernel.number = server->engine.kernel.wakeup = -1;
     server->self = self;
     server->io = server->scheduler = server->called = server->folder = Qnil;
     server->app = server->reply = server->hybrid = server->spawner = server->resting = Qnil;
@@ -30,10 +30,10 @@ static VALUE server_initialize(VALUE self, VALUE app, VALUE reply, VALUE hybrid,
     server->folder = rb_str_new_frozen(plait_server_setting(settings, "folder"));
     struct server_settings engine = plait_server_settings(settings, server->folder);
     int error = server_open(&server->engine, &engine);
-    if (error != 0) rb_syserr_fail(error, "epoll");
+    if (error != 0) rb_syserr_fail(error, SERVER_KERNEL);
 
-    rb_update_max_fd(server->engine.epoll);
-    rb_update_max_fd(server->engine.wakeup);
+    rb_update_max_fd(server->engine.kernel.number);
+    rb_update_max_fd(server->engine.kernel.wakeup);
     server->app = app;
     server->reply = reply;
     server->inheriting = RTEST(rb_attr_get(reply, rb_intern("@storage")));
@@ -63,7 +63,7 @@ static VALUE server_listen_to(int argc, VALUE *argv, VALUE self) {
     listener->port = rb_str_new_frozen(port);
     plait_server_listener(listener, rb_str_new_frozen(scheme), NIL_P(protocol) ? Qnil : rb_str_new_frozen(protocol));
     int error = server_listen(&server->engine, number);
-    if (error != 0) rb_syserr_fail(error, "epoll_ctl");
+    if (error != 0) rb_syserr_fail(error, SERVER_KERNEL);
     return INT2FIX(index);
 }
 
@@ -83,7 +83,7 @@ static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE a
     if (!connection) {
         int error = errno;
         close(number);
-        rb_syserr_fail(error ? error : ENOMEM, "epoll_ctl");
+        rb_syserr_fail(error ? error : ENOMEM, SERVER_KERNEL);
     }
     server_set_address(connection, text);
     return rb_assoc_new(INT2NUM(number), UINT2NUM(connection->generation));

@@ -4,6 +4,7 @@
 
 #include "../plait_io.h"
 #include "server.h"
+#include "server_system.h"
 
 /* By how many fields a request has: the room in a Hash is copied, and collected, with it. */
 enum rb_server_template { RB_SERVER_SMALL, RB_SERVER_MEDIUM, RB_SERVER_LARGE, RB_SERVER_TEMPLATES };
@@ -58,7 +59,7 @@ struct rb_server {
     VALUE scheduler; /* of the workers, if they are fibers; else nil */
     struct native *native; /* the scheduler's, if it is ours; else NULL */
     VALUE folder;  /* of files for bodies: the engine has its bytes, which may not move */
-    VALUE io;      /* the epoll's descriptor, for schedulers; made when the first fiber waits */
+    VALUE io;      /* the descriptor of the kernel's set, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     struct rb_server_remainder *remainders;
     struct exchange *performing; /* requests whose app runs */
@@ -104,7 +105,7 @@ struct exchange {
 /* Monotonic seconds, to some milliseconds: asked several times a request. */
 static inline double plait_server_now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    clock_gettime(SERVER_CLOCK, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 

@@ -5,21 +5,9 @@
 #include "rb_server.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ruby/thread.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#ifdef SYS_openat2
-#include <linux/openat2.h>
-#ifndef RESOLVE_CACHED
-#define RESOLVE_CACHED 0x20
-#endif
-#endif
+#include "server_file.h"
 
 static VALUE exchange_class;
 
@@ -84,7 +72,7 @@ static VALUE server_exchange_open_ended(VALUE self) {
     return self;
 }
 
-/* One sendfile(2): the disk may be slow, and other threads need not wait for it. */
+/* The disk may be slow, and other threads need not wait for it. */
 struct file_part {
     int to, from;
     off_t offset;
@@ -95,12 +83,12 @@ struct file_part {
 
 static void *server_exchange_send_part(void *argument) {
     struct file_part *part = argument;
-    part->sent = sendfile(part->to, part->from, &part->offset, part->count);
+    part->sent = server_file_send(part->to, part->from, part->offset, part->count);
     part->error = errno;
     return NULL;
 }
 
-/* send_file(descriptor, offset, count): sendfile(2). Returns the bytes sent, 0 when it would wait, nil when it is gone. */
+/* send_file(descriptor, offset, count): returns the bytes sent, 0 when it would wait, nil when it is gone. */
 static VALUE server_exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     struct rb_server *server;
     struct server_connection *connection = server_exchange_connection_of(self, &server);
@@ -117,77 +105,17 @@ static VALUE server_exchange_send_file(VALUE self, VALUE descriptor, VALUE offse
     return part.error == EAGAIN || part.error == EINTR ? INT2FIX(0) : Qnil;
 }
 
-/* Bytes of a file between two looks whether they are there: about as much as the kernel reads ahead. Pages seen to at once. */
-enum { STRIDE = 64 * 1024, PAGES = 512 };
-
-/* By the pages of a mapping; Linux says of files which this user neither owns nor may write that all is there. */
-static bool server_exchange_is_mapped_present(int file, off_t offset, size_t count) {
-    unsigned char pages[PAGES] = {0};
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)offset % page, size = before + count;
-    size_t used = (size + page - 1) / page;
-    if (used > PAGES) return false;
-
-    void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, file, offset - (off_t)before);
-    bool known = at != MAP_FAILED && mincore(at, size, pages) == 0;
-    if (at != MAP_FAILED) munmap(at, size);
-    for (size_t i = 0; known && i < used; i++) if (!(pages[i] & 1)) return false;
-    return known;
-}
-
-/* By reading a byte, where that may not wait. Overlayfs and file systems over a network don't know how (EOPNOTSUPP). */
-static bool server_exchange_is_present(int file, off_t offset, bool *answered) {
-    char byte;
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    bool present = preadv2(file, &part, 1, offset, RWF_NOWAIT) >= 0;
-    *answered = present || errno != EOPNOTSUPP;
-    return present;
-}
-
 /* NativeServer.present?(descriptor, offset, count): whether that of a file, by samples, is read without a wait for the disk */
 static VALUE server_exchange_is_file_present(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     (void)self;
-    int file = NUM2INT(descriptor);
-    off_t at = NUM2OFFT(offset), end = at + NUM2OFFT(count);
-    bool present = true, answered = true;
-    for (; present && at < end; at += STRIDE) present = server_exchange_is_present(file, at, &answered);
-    if (!answered) return server_exchange_is_mapped_present(file, NUM2OFFT(offset), (size_t)NUM2OFFT(count)) ? Qtrue : Qfalse;
-    if (present && end > NUM2OFFT(offset)) present = server_exchange_is_present(file, end - 1, &answered);
-    return present ? Qtrue : Qfalse;
+    return server_file_is_present(NUM2INT(descriptor), NUM2OFFT(offset), NUM2OFFT(count)) ? Qtrue : Qfalse;
 }
-
-#ifdef SYS_openat2
-/* Waits neither for a disk (EAGAIN), nor at another process's file lock (F_SETLEASE). Linux before 5.12 does not know it. */
-static int server_exchange_open_cached(const char *path, uint64_t flags) {
-    struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
-    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-}
-
-/* To open a pipe would be noticed by the process that writes to it, so its kind is looked at before. */
-static bool server_exchange_is_known_file(const char *path) {
-    struct statx status = {.stx_mask = 0};
-    int place = server_exchange_open_cached(path, O_PATH);
-    if (place == -1) return false;
-
-    int result = statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status);
-    close(place);
-    return result == 0 && S_ISREG(status.stx_mode);
-}
-
-static int server_exchange_open_known_file(const char *path) {
-    return server_exchange_is_known_file(path) ? server_exchange_open_cached(path, O_RDONLY | O_NONBLOCK) : -1;
-}
-#else
-static int server_exchange_open_known_file(const char *path) {
-    (void)path;
-    return -1;
-}
-#endif
 
 /* NativeServer.open_known(path): its descriptor; nil: it is no file, can't be opened, or that may take a wait for the disk */
 static VALUE server_exchange_open_known(VALUE self, VALUE path) {
     (void)self;
     path = rb_get_path(path);
-    int number = server_exchange_open_known_file(StringValueCStr(path));
+    int number = server_file_open_known(StringValueCStr(path));
     if (number == -1) return Qnil;
 
     rb_update_max_fd(number);

@@ -78,6 +78,7 @@ static int server_hybrid_offload(struct exchange *exchange) {
     return state;
 }
 
+#ifdef HAVE_CONST_RUSAGE_THREAD
 static double server_hybrid_seconds(struct timeval time) {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
@@ -95,6 +96,17 @@ static bool server_hybrid_was_held_up(const struct rusage *before) {
                       server_hybrid_seconds(before->ru_utime) - server_hybrid_seconds(before->ru_stime);
     return computed < BLOCKING && now.ru_nvcsw == before->ru_nvcsw;
 }
+#else
+/* The system doesn't tell of a thread. */
+static struct rusage server_hybrid_usage_now(void) {
+    return (struct rusage){.ru_nvcsw = 0};
+}
+
+static bool server_hybrid_was_held_up(const struct rusage *before) {
+    (void)before;
+    return false;
+}
+#endif
 
 /* Looked at closely only while something is under suspicion: that takes a system call. */
 static int server_hybrid_run_here(struct exchange *exchange, const struct native *native) {

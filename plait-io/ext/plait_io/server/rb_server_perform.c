@@ -11,7 +11,7 @@ static VALUE server_perform_end_process(VALUE error) {
     return rb_funcall(rb_path2class("Plait::Io::OrphanedFork"), id_end, 1, error);
 }
 
-/* In a fork that came back from the app: connections, epoll and answer are its parent's. */
+/* In a fork that came back from the app: connections, the kernel's set and answer are its parent's. */
 static void server_perform_end_orphan(const struct rb_server *server, VALUE error) {
     if (server->generation == plait_generation()) return;
 

@@ -1,6 +1,6 @@
 /*
- * How a worker waits for the connections of all: a thread in epoll_wait(2) without the GVL, a fiber by its scheduler, for
- * which the epoll is an IO.
+ * How a worker waits for the connections of all: a thread in server_sleep without the GVL, a fiber by its scheduler, for
+ * which the kernel's set is an IO.
  */
 #include "rb_server.h"
 
@@ -14,7 +14,7 @@ static ID id_for_fd, id_autoclose;
 
 struct poll {
     struct rb_server *server;
-    struct epoll_event events[SERVER_BATCH];
+    server_event events[SERVER_BATCH];
     int count; /* of events; -1 with error */
     int error;
 };
@@ -31,16 +31,16 @@ static void server_poll_sleep_on_thread(struct poll *poll) {
     rb_nogvl(server_poll_sleep_without_gvl, poll, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
 }
 
-static VALUE server_poll_epoll_as_io(struct rb_server *server) {
+static VALUE server_poll_set_as_io(struct rb_server *server) {
     if (!NIL_P(server->io)) return server->io;
 
-    VALUE io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(server->engine.epoll));
+    VALUE io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(server->engine.kernel.number));
     rb_funcall(io, id_autoclose, 1, Qfalse);
     return server->io = io;
 }
 
 static void server_poll_wait_in_fiber(struct rb_server *server) {
-    VALUE io = server_poll_epoll_as_io(server);
+    VALUE io = server_poll_set_as_io(server);
     if (server->native) plait_native_wait(server->native, server->scheduler, io, PLAIT_READABLE, NULL);
     else rb_fiber_scheduler_io_wait(server->scheduler, io, INT2FIX(PLAIT_READABLE), Qnil);
 }
@@ -63,7 +63,7 @@ static VALUE server_poll_end_wait(VALUE argument) {
 
 static void server_poll_take(struct poll *poll) {
     if (poll->count > 0) server_take(&poll->server->engine, poll->events, poll->count, plait_server_now());
-    if (poll->count == -1 && poll->error != EINTR) rb_syserr_fail(poll->error, "epoll_wait");
+    if (poll->count == -1 && poll->error != EINTR) rb_syserr_fail(poll->error, SERVER_KERNEL);
     poll->count = 0;
 }
 
@@ -80,7 +80,7 @@ void plait_server_poll(struct rb_server *server) {
         poll.count = -1;
         server->polling = true;
         rb_ensure(server_poll_wait_for_connections, (VALUE)&poll, server_poll_end_wait, (VALUE)&poll);
-        if (fibers && server->engine.epoll != -1) poll.count = server_sleep(&server->engine, poll.events, 0);
+        if (fibers && server->engine.kernel.number != -1) poll.count = server_sleep(&server->engine, poll.events, 0);
     }
     server_poll_take(&poll);
     rb_thread_check_ints();

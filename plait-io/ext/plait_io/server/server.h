@@ -1,5 +1,5 @@
 /*
- * The connections of an HTTP/1.1 server: an epoll(7) instance that each is registered in once, edge-triggered; what has come
+ * The connections of an HTTP/1.1 server: a set of the kernel's that each is registered in once, edge-triggered; what has come
  * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 80 bytes; only one in
  * the middle of something has more memory.
  *
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/epoll.h>
 
 #include "../http1/http1.h"
 #include "server_connection.h"
+#include "server_kernel.h"
 
 /* Events taken from the kernel at once: so many are served before it is asked again which others are ready. */
 enum { SERVER_BATCH = 64 };
@@ -48,8 +48,7 @@ struct server_counts {
 struct server_spooler;
 
 struct server {
-    int epoll; /* -1: closed */
-    int wakeup;  /* an eventfd that ends a sleep */
+    struct server_kernel kernel;
     int chunks;
     struct server_connection **table; /* chunks of connections; one never moves */
     uint32_t count;                   /* connections that are open */
@@ -126,10 +125,10 @@ void server_deafen(struct server *server);
 void server_pause(struct server *server, bool paused);
 
 /* Fills SERVER_BATCH events; returns how many, or -1. Milliseconds below 0: without an end. */
-int server_sleep(const struct server *server, struct epoll_event *events, int milliseconds);
+int server_sleep(const struct server *server, server_event *events, int milliseconds);
 
 /* Takes note of events, accepts. Returns whether a thread has called `server_wake`. */
-bool server_take(struct server *server, const struct epoll_event *events, int count, double now);
+bool server_take(struct server *server, const server_event *events, int count, double now);
 
 /* Ends a sleep; if there is none, the next one. Safe from any thread and from a signal handler. */
 void server_wake(const struct server *server);

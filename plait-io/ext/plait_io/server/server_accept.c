@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include "server_accept.h"
+#include "server_system.h"
 #include "server_table.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static void server_accept_keep_address(struct server_connection *connection, con
 static bool server_accept_one(struct server *server, int index, double now) {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof address;
-    int number = accept4(server->listeners[index], (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int number = server_system_accept(server->listeners[index], (struct sockaddr *)&address, &size);
     if (number == -1) {
         bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
         if (exhausted) server->counts.exhausted++;

@@ -1,4 +1,4 @@
-/* Opens and closes a server, takes the events of its epoll, and closes connections that take too long. See server.h. */
+/* Opens and closes a server, takes the kernel's events, and closes connections that take too long. See server.h. */
 #include "server.h"
 
 #include "server_accept.h"
@@ -9,11 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
-
-/* Of the wakeup, in an event: the number is none of a connection's. */
-static const uint64_t WAKEUP = UINT64_MAX;
 
 static const struct server_list EMPTY = {SERVER_NONE, SERVER_NONE};
 
@@ -80,30 +76,23 @@ uint32_t server_unfinished(const struct server *server, uint32_t *busy) {
     return count;
 }
 
-/* ---- epoll ---- */
-
-static int server_register_wakeup(struct server *server) {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKEUP};
-    return epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->wakeup, &event);
-}
+/* ---- the kernel ---- */
 
 int server_open(struct server *server, const struct server_settings *settings) {
     server->forks = server_forks();
     server->settings = *settings;
     server->ready = server->waiting = EMPTY;
     for (int queue = 0; queue < SERVER_QUEUES; queue++) server->queues[queue] = EMPTY;
-    server->wakeup = -1;
     uint32_t fields = settings->limits.headers;
     server->table_of_head = malloc(fields * sizeof(struct http1_header));
-    server->epoll = epoll_create1(EPOLL_CLOEXEC);
-    server->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->table_of_head && server->epoll != -1 && server->wakeup != -1 && server_register_wakeup(server) == 0) {
-        http1_head_init(&server->head, HTTP1_REQUEST, &server->settings.limits, server->table_of_head, fields);
-        return 0;
+    int error = server_kernel_open(&server->kernel, SERVER_WAKEUP);
+    if (error == 0 && !server->table_of_head) error = ENOMEM;
+    if (error != 0) {
+        server_close(server);
+        return error;
     }
-    int error = errno;
-    server_close(server);
-    return error;
+    http1_head_init(&server->head, HTTP1_REQUEST, &server->settings.limits, server->table_of_head, fields);
+    return 0;
 }
 
 static void server_drop_all(struct server *server) {
@@ -123,70 +112,62 @@ void server_close(struct server *server) {
     server_drop_all(server);
     free(server->table);
     free(server->table_of_head);
-    if (server->epoll != -1) close(server->epoll);
-    if (server->wakeup != -1) close(server->wakeup);
+    server_kernel_close(&server->kernel, server->forks != server_forks());
     server->table = NULL;
     server->table_of_head = NULL;
     server->chunks = 0;
     server->ready = server->waiting = EMPTY;
     server->held = 0;
-    server->epoll = server->wakeup = -1;
 }
 
 int server_listen(struct server *server, int listener) {
     if (server->listening == SERVER_LISTENERS) return EMFILE;
 
-    server->listeners[server->listening] = listener;
-    int error = server_look_at(server, server->listening, EPOLL_CTL_ADD, EPOLLIN);
+    int index = server->listening, error = 0;
+    server->listeners[index] = listener;
+    if (listener != SERVER_NONE) error = server_kernel_listen(&server->kernel, listener, SERVER_LISTENER | (uint64_t)index);
     if (error == 0) server->listening++;
     return error;
 }
 
 void server_deafen(struct server *server) {
-    while (server->listening > 0) epoll_ctl(server->epoll, EPOLL_CTL_DEL, server->listeners[--server->listening], NULL);
+    while (server->listening > 0) server_kernel_forget(&server->kernel, server->listeners[--server->listening]);
 }
 
-int server_sleep(const struct server *server, struct epoll_event *events, int milliseconds) {
-    return epoll_wait(server->epoll, events, SERVER_BATCH, milliseconds);
+int server_sleep(const struct server *server, server_event *events, int milliseconds) {
+    return server_kernel_sleep(&server->kernel, events, SERVER_BATCH, milliseconds);
 }
 
 void server_wake(const struct server *server) {
     uint64_t one = 1;
-    ssize_t unused = write(server->wakeup, &one, sizeof one);
+    ssize_t unused = write(server->kernel.wakeup, &one, sizeof one);
     (void)unused;
 }
 
-static void server_hush(const struct server *server) {
-    uint64_t count;
-    ssize_t unused = read(server->wakeup, &count, sizeof count);
-    (void)unused;
-}
-
-static void server_take_connection(struct server *server, const struct epoll_event *event) {
-    int number = (int)(uint32_t)event->data.u64;
-    struct server_connection *connection = server_find(server, number, (uint32_t)(event->data.u64 >> SERVER_GENERATION_SHIFT));
+static void server_take_connection(struct server *server, uint64_t token, uint32_t flags) {
+    int number = (int)(uint32_t)token;
+    struct server_connection *connection = server_find(server, number, (uint32_t)(token >> SERVER_GENERATION_SHIFT));
     if (!connection) return;
 
-    uint32_t input = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-    if (event->events & input) connection->readable = true;
-    if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) connection->ended = true;
-    if (event->events & (EPOLLHUP | EPOLLERR)) connection->lost = true;
-    bool output = connection->outbox && (event->events & (EPOLLOUT | EPOLLERR | EPOLLHUP));
+    if (flags & SERVER_READABLE) connection->readable = true;
+    if (flags & SERVER_ENDED) connection->ended = true;
+    if (flags & SERVER_LOST) connection->lost = true;
+    bool output = connection->outbox && (flags & SERVER_WRITABLE);
     /* While a worker has the connection no other code would: the kernel reports only once that there is room. */
     if (output && connection->busy && server_flush(connection) == 0) server_pour(connection);
-    if (output || (event->events & input && !connection->outbox)) server_make_ready(server, connection);
+    if (output || (flags & SERVER_READABLE && !connection->outbox)) server_make_ready(server, connection);
 }
 
-bool server_take(struct server *server, const struct epoll_event *events, int count, double now) {
+bool server_take(struct server *server, const server_event *events, int count, double now) {
     bool woken = false;
     for (int index = 0; index < count; index++) {
-        uint64_t token = events[index].data.u64;
-        if (token == WAKEUP) woken = true;
+        uint64_t token = server_event_token(&events[index]);
+        if (token == SERVER_WAKEUP) woken = true;
         else if (token >= SERVER_LISTENER) server_accept(server, (int)(uint32_t)token, now);
-        else server_take_connection(server, &events[index]);
+        else server_take_connection(server, token, server_event_flags(&events[index]));
     }
     if (woken) {
-        server_hush(server);
+        server_kernel_hush(&server->kernel);
         server_take_spooled(server);
     }
     return woken;

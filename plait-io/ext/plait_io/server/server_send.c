@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include "server_send.h"
+#include "server_system.h"
 #include "server_table.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static int server_send_advance(struct iovec *parts, int count, size_t sent) {
 }
 
 static ssize_t server_send_transmit_once(int number, struct iovec *parts, int count) {
-    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    int flags = MSG_DONTWAIT | SERVER_NO_SIGNAL;
     if (count == 1) return send(number, parts->iov_base, parts->iov_len, flags);
 
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)(count < PARTS ? count : PARTS)};

@@ -5,19 +5,23 @@
 #include "server.h"
 
 #include "server_spool.h"
+#include "server_system.h"
 #include "server_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef HAVE_LINUX_MAGIC_H
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 /* Threads at most: all files are on one disk. Mostly one is enough, and takes what has come meanwhile without being called. */
 enum { THREADS = 4 };
@@ -34,7 +38,7 @@ enum { IDLE = 5 };
 /* ---- writing ---- */
 
 static int server_spool_open_file(const char *folder) {
-    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int file = server_system_nameless_file(folder);
     if (file != -1 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
 
     char path[4096];
@@ -118,9 +122,33 @@ static void server_spool_free_spooler(struct server_spooler *spooler) {
 }
 
 static bool server_spool_is_in_memory(const char *folder) {
+#ifdef HAVE_LINUX_MAGIC_H
     struct statfs system;
     return statfs(folder, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+#else
+    (void)folder;
+    return false;
+#endif
 }
+
+/* By which clock a condition counts. Without a choice it is the time of day: set back, idle threads end later. */
+#ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
+static const clockid_t CLOCK = CLOCK_MONOTONIC;
+
+static void server_spool_init_condition(pthread_cond_t *condition) {
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK);
+    pthread_cond_init(condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+#else
+static const clockid_t CLOCK = CLOCK_REALTIME;
+
+static void server_spool_init_condition(pthread_cond_t *condition) {
+    pthread_cond_init(condition, NULL);
+}
+#endif
 
 static struct server_spooler *server_spool_open_spooler(const char *folder, int wakeup) {
     size_t size = strlen(folder) + 1;
@@ -132,11 +160,7 @@ static struct server_spooler *server_spool_open_spooler(const char *folder, int 
         free(spooler);
         return NULL;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&spooler->arrived, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    server_spool_init_condition(&spooler->arrived);
     pthread_mutex_init(&spooler->lock, NULL);
     spooler->process = getpid();
     spooler->in_memory = server_spool_is_in_memory(folder);
@@ -162,7 +186,7 @@ static struct job *server_spool_take_first(struct server_spooler *spooler) {
 /* NULL: there was none for long, or there will be none. */
 static struct job *server_spool_await_job(struct server_spooler *spooler) {
     struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    clock_gettime(CLOCK, &until);
     until.tv_sec += IDLE;
     int error = 0;
     spooler->idle++;
@@ -252,7 +276,7 @@ static bool server_spool_put(struct server_spooler *spooler, struct job *job, in
 
 /* No thread comes along to a fork. */
 static bool server_spool_is_usable(struct server *server) {
-    if (!server->spooler) server->spooler = server_spool_open_spooler(server->settings.folder, server->wakeup);
+    if (!server->spooler) server->spooler = server_spool_open_spooler(server->settings.folder, server->kernel.wakeup);
     return server->spooler && !server->spooler->in_memory && server->spooler->process == getpid();
 }
 

@@ -52,16 +52,12 @@ void server_free_remainder(struct server_connection *connection) {
 
 /* ---- the listeners ---- */
 
-int server_look_at(const struct server *server, int index, int operation, uint32_t events) {
-    if (server->listeners[index] == SERVER_NONE) return 0;
-
-    struct epoll_event event = {.events = events, .data.u64 = SERVER_LISTENER | (uint64_t)index};
-    return epoll_ctl(server->epoll, operation, server->listeners[index], &event) == 0 ? 0 : errno;
-}
-
 void server_pause(struct server *server, bool paused) {
     server->paused = paused;
-    for (int index = 0; index < server->listening; index++) server_look_at(server, index, EPOLL_CTL_MOD, paused ? 0 : EPOLLIN);
+    for (int index = 0; index < server->listening; index++) {
+        int number = server->listeners[index];
+        if (number != SERVER_NONE) server_kernel_mute(&server->kernel, number, SERVER_LISTENER | (uint64_t)index, paused);
+    }
 }
 
 /* ---- the table ---- */
@@ -101,10 +97,10 @@ struct server_connection *server_admit(struct server *server, int number) {
     uint32_t generation = server_table_next_generation(connection->generation);
     *connection = (struct server_connection){
         .number = number, .generation = generation, .queue = SERVER_UNQUEUED, .next_ready = SERVER_NONE};
-    uint64_t token = server_table_ticket_of(number, generation);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u64 = token};
-    if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, number, &event) != 0) {
+    int error = server_kernel_watch(&server->kernel, number, server_table_ticket_of(number, generation));
+    if (error != 0) {
         connection->number = SERVER_NONE;
+        errno = error;
         return NULL;
     }
     server->count++;
@@ -120,11 +116,15 @@ static void server_table_leave(struct server *server, struct server_connection *
 
 /*
  * A cut answer must not look complete. Between UNIX sockets there are no resets: the caller that has brought the connection can
- * ask. To disconnect resets a connection even if another process has its descriptor.
+ * ask. To disconnect resets a connection even if another process has its descriptor. Where the system refuses that,
+ * close(2) resets it.
  */
 static void server_table_end_by_reset(struct server *server, const struct server_connection *connection, int number) {
     struct sockaddr unspecified = {.sa_family = AF_UNSPEC};
-    connect(number, &unspecified, sizeof unspecified);
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    if (connect(number, &unspecified, sizeof unspecified) != 0) {
+        setsockopt(number, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
     server->cut[server->cuts++ % SERVER_CUTS] = server_table_ticket_of(number, connection->generation);
 }
 
@@ -155,7 +155,7 @@ void server_forget(struct server_connection *connection) {
 
 int server_detach(struct server *server, struct server_connection *connection) {
     int number = connection->number;
-    epoll_ctl(server->epoll, EPOLL_CTL_DEL, number, NULL);
+    server_kernel_forget(&server->kernel, number);
     server_table_leave(server, connection);
     return number;
 }

@@ -7,17 +7,15 @@
 /* In an event: the number, and the generation above it. */
 enum { SERVER_GENERATION_SHIFT = 32 };
 
-/* Of the listeners, in an event: the number is none of a connection's. */
+/* Of the listeners, in an event: the number is none of a connection's. Likewise the wakeup. */
 #define SERVER_LISTENER UINT64_C(0xffffffff00000000)
+#define SERVER_WAKEUP UINT64_MAX
 
 /* Of this process so far: each has a copy of all descriptors. */
 unsigned server_forks(void);
 
-/* Registers a descriptor in the epoll; NULL: there is no memory, or the kernel refuses it. */
+/* Registers a descriptor in the kernel's set; NULL: there is no memory, or the kernel refuses it. */
 struct server_connection *server_admit(struct server *server, int number);
-
-/* Looks at a listener (EPOLL_CTL_ADD, EPOLL_CTL_MOD) for these events. Returns 0 or an errno. */
-int server_look_at(const struct server *server, int index, int operation, uint32_t events);
 
 /* Queues are by time: a connection leaves the one that it is in. */
 void server_enqueue(struct server *server, struct server_connection *connection, enum server_queue queue, double now);

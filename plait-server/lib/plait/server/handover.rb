@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require "rbconfig"
 require "socket"
 require "plait/io/native"
 require "plait/io/workers/worker"
@@ -19,6 +20,9 @@ module Plait
       BUNDLED = "BUNDLER_ORIG_"
       # What a newer Bundler says before the error: only the command.
       PREFACE = "bundler: failed to load command"
+      # What proc(5) tells of this process: its words and its first environment.
+      WORDS = "/proc/self/cmdline"
+      ENVIRONMENT = "/proc/self/environ"
 
       # @param env [ENV, Hash] from which it is removed
       # @return [Hash, nil] `link:` to the master, `sockets:` for {Sockets.of}, `count:` of workers, and `before:`, the
@@ -69,14 +73,19 @@ module Plait
 
       def command = by_bundle? ? ["bundle", "exec", File.basename($PROGRAM_NAME), *@arguments] : words
 
-      # `bundle exec` renames its process, or becomes another program.
+      # `bundle exec` renames its process, or becomes another program. Without proc(5) each program with
+      # Bundler counts as such.
       def by_bundle?
         return false unless defined?(::Bundler)
+        return true unless File.exist?(ENVIRONMENT)
 
-        !File.basename(words.first).start_with?("ruby") || File.binread("/proc/self/environ").include?(BUNDLED)
+        !File.basename(words.first).start_with?("ruby") || File.binread(ENVIRONMENT).include?(BUNDLED)
       end
 
-      def words = File.binread("/proc/self/cmdline").split("\0")
+      # Without proc(5), Ruby's own options are lost; RUBYOPT is kept.
+      def words
+        File.exist?(WORDS) ? File.binread(WORDS).split("\0") : [RbConfig.ruby, $PROGRAM_NAME, *@arguments]
+      end
 
       # Why a program ends before it can tell the master (a gem is missing, say) is on its standard error only.
       # @return [IO] for that, read by a process that has no parent to wait for it

@@ -121,7 +121,7 @@ module Plait
         @directory = Surroundings.enter(@configuration)
         open_files
         warn_of_short_queue
-        warn_of_certificates
+        warn_of_sockets
         handling_signals { @count.zero? ? serve(&on_ready) : supervise(&on_ready) }
       rescue StandardError
         raise if @generation == Native.fork_generation
@@ -154,7 +154,7 @@ module Plait
 
       def warn_of_short_queue = @sockets.short_queue&.then { |line| @notice.call(line) }
 
-      def warn_of_certificates = @sockets.warnings.each { |line| @notice.call(line) }
+      def warn_of_sockets = @sockets.warnings.each { |line| @notice.call(line) }
 
       # ---- the two ways to serve ----
 

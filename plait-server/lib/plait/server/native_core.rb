@@ -111,7 +111,7 @@ module Plait
       def self.check
         return if Plait.const_defined?(:NativeServer)
 
-        raise UnsupportedError, "Plait::Server needs the C extension on Linux (#{Native::REASON || "this is another system"})"
+        raise UnsupportedError, "Plait::Server needs the C extension (#{Native::REASON || "this system has neither epoll(7) nor kqueue(2)"})"
       end
 
       def inspect = "#<#{self.class}>"

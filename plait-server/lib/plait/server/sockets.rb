@@ -11,15 +11,21 @@ module Plait
     class Sockets
       # Where neither the place nor the kernel says less.
       BACKLOG = 4096
+      # Whether the kernel deals connections out to all sockets that listen at one address.
+      DEALS = RUBY_PLATFORM.include?("linux")
+      NO_DEAL = "reuse_port! has no effect here: only Linux deals connections out to several sockets, so the workers share one"
 
       # @param count [Integer] of workers; 0: none
       # @param env [ENV, Hash] of the service manager (sd_listen_fds(3))
+      # @param deals [Boolean] see DEALS
       # @raise [ListenError, UsageError]
-      def initialize(configuration, count, env = ENV)
+      def initialize(configuration, count, env = ENV, deals: DEALS)
         @opened = []
         @late = []
         @inherited = Io::Listener.from_environment(env)
-        @several = configuration.reuse_port && count > 1 ? count : 1
+        reuses = configuration.reuse_port && count > 1
+        @several = reuses && deals ? count : 1
+        @complaint = NO_DEAL if reuses && !deals
         configuration.binds.empty? && @inherited.any? ? take_all : open_all(configuration.places)
       rescue StandardError
         close
@@ -49,8 +55,8 @@ module Plait
         "the kernel lets #{capped} connections wait to be accepted, not #{BACKLOG}: sysctl -w net.core.somaxconn=#{BACKLOG}"
       end
 
-      # @return [Array<String>] what clients will have against certificates
-      def warnings = @opened.filter_map { |_, _, place| place&.warning }.uniq
+      # @return [Array<String>] what clients will have against certificates, and settings without an effect
+      def warnings = [@complaint, *@opened.map { |_, _, place| place&.warning }].compact.uniq
 
       def close = @opened.each { |entry| entry.first.close }
 

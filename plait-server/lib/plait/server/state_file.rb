@@ -14,13 +14,25 @@ module Plait
       # States of processes that have ended, and wait for their parents.
       ENDED = %w[Z X].freeze
 
-      # @return [Integer, nil] when it started, in ticks of the machine's clock; nil when it does not run
-      def self.since(pid)
-        figures = File.read("/proc/#{pid}/stat")[/.*\) (.*)/m, 1].split
+      # @param folder [String] of proc(5)
+      # @return [Integer, nil] when it started, in ticks of the machine's clock; nil when it does not run. A system without
+      #   proc(5) tells only that a process runs: it began at 0
+      def self.since(pid, folder = "/proc")
+        return at_all(pid) unless File.exist?("#{folder}/self/stat")
+
+        figures = File.read("#{folder}/#{pid}/stat")[/.*\) (.*)/m, 1].split
         Integer(figures[BEGAN]) unless ENDED.include?(figures[STATE])
       rescue SystemCallError
         nil
       end
+
+      def self.at_all(pid)
+        Process.kill(0, pid)
+        0
+      rescue Errno::EPERM
+        0 # another user's
+      end
+      private_class_method :at_all
     end
 
     # A file in which a server tells how it is, for `plait serve status` and other readers. Whole at any time.

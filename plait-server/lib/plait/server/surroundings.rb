@@ -38,6 +38,8 @@ module Plait
     module Surroundings
       # Open files that are asked for at most: some programs that an app begins close all that they could have.
       FILES = 1 << 18
+      # Open files that macOS allows: it refuses more, whatever its limit says.
+      FEWER = 10_240
 
       class << self
         # @return [String] the folder; by the name that the shell has for it, behind which a deployment may put another one
@@ -69,9 +71,17 @@ module Plait
         # Each connection is one.
         def raise_limit_of_files
           soft, hard = Process.getrlimit(:NOFILE)
-          Process.setrlimit(:NOFILE, [hard, FILES].min, hard) if soft < [hard, FILES].min
+          [FILES, FEWER].find { |files| soft >= [hard, files].min || limit_files([hard, files].min, hard) }
         rescue SystemCallError, NotImplementedError
           nil # then it is as it is, and plait doctor --c10k tells
+        end
+
+        # @return [Boolean] whether the system takes that
+        def limit_files(soft, hard)
+          Process.setrlimit(:NOFILE, soft, hard)
+          true
+        rescue Errno::EINVAL
+          false
         end
       end
     end

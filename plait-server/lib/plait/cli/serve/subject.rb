@@ -12,6 +12,39 @@ require_relative "../../server/master"
 module Plait
   module CLI
     class Serve < Command
+      # What a process and its descendants use, as ps(1) tells: for systems without proc(5). The memory is that of
+      # each process, so shared pages count several times.
+      class Listing
+        WORDS = %w[ps -A -o pid=,ppid=,rss=,time=].freeze
+        SECONDS_A_DAY = 86_400
+        private_constant :WORDS, :SECONDS_A_DAY
+
+        # @param pid [Integer]
+        def initialize(pid)
+          all = IO.popen(WORDS, &:readlines).map(&:split)
+          children = all.group_by { |_, parent| parent.to_i }
+          @found = all.select { |number,| number.to_i == pid }
+          @found.each { |number,| @found.concat(children.fetch(number.to_i, [])) }
+        end
+
+        # @return [Array<Integer>]
+        def pids = @found.map { |pid,| pid.to_i }
+
+        # @return [Integer] bytes
+        def memory = @found.sum { |_, _, kilobytes| kilobytes.to_i * 1024 }
+
+        # @return [Float] seconds that they have computed
+        def processor_time = @found.sum { |*, time| seconds(time) }
+
+        private
+
+        # @param text [String] as 1-02:03:04, or 03:04.56
+        def seconds(text)
+          *days, time = text.split("-")
+          time.split(":").inject(0.0) { |sum, part| (sum * 60) + part.to_f } + (days.sum(&:to_i) * SECONDS_A_DAY)
+        end
+      end
+
       # A server of an app in processes of its own, at a port that the system chooses, to be measured. It ends with the process
       # that started it.
       class Subject
@@ -25,7 +58,8 @@ module Plait
         TIMES = [11, 12].freeze
         # Bytes of its standard error that are read.
         LONGEST = 64 * 1024
-        private_constant :LONGEST, :START, :STOP, :DRAIN, :TICKS, :TIMES
+        PROC = File.exist?("/proc/self/stat")
+        private_constant :LONGEST, :START, :STOP, :DRAIN, :TICKS, :TIMES, :PROC
 
         # The server did not start, with its reason.
         class Failed < Error; end
@@ -66,11 +100,17 @@ module Plait
 
         # @return [Float] seconds that all its processes have computed
         def processor_time
+          return Listing.new(@pid).processor_time unless PROC
+
           pids.sum { |pid| process(pid, "stat")[/.*\) (.*)/m, 1].to_s.split.values_at(*TIMES).sum(&:to_f) } / TICKS
         end
 
         # @return [Integer] bytes of all its processes; shared pages count once
-        def memory = pids.sum { |pid| process(pid, "smaps_rollup")[/^Pss:\s*(\d+) kB/, 1].to_i * 1024 }
+        def memory
+          return Listing.new(@pid).memory unless PROC
+
+          pids.sum { |pid| process(pid, "smaps_rollup")[/^Pss:\s*(\d+) kB/, 1].to_i * 1024 }
+        end
 
         # Ends it and waits for its end.
         def stop
@@ -146,6 +186,8 @@ module Plait
         end
 
         def pids
+          return Listing.new(@pid).pids unless PROC
+
           found = [@pid]
           found.each { |pid| found.concat(children(pid)) }
         end
@@ -202,7 +244,7 @@ module Plait
           end
         end
       end
-      private_constant :Subject, :PumaSubject
+      private_constant :Listing, :Subject, :PumaSubject
     end
   end
 end
