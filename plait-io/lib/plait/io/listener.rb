@@ -4,9 +4,9 @@ require "io/nonblock"
 require "socket"
 require_relative "endpoint"
 require_relative "listener/binding"
-require_relative "readiness"
 require_relative "stream"
 require_relative "native"
+require "plait/mechanisms/readiness"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 
@@ -218,11 +218,11 @@ module Plait
       end
 
       # @return [Boolean] whether something came: a connection, or the word to stop
-      def wait(seconds) = Readiness.readable([@io, @wake.first], seconds).any?
+      def wait(seconds) = !Readiness.wait([@io, @wake.first], [], seconds).nil?
 
       # Longer each time, and no longer than until the word to stop.
       def rest
-        Readiness.readable([@wake.first], @pause)
+        @wake.first.wait_readable(@pause)
         @pause = [@pause * 2, LONGEST_PAUSE].min
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "native"
-require_relative "readiness"
+require "plait/mechanisms/readiness"
 require "plait/values/deadline"
 
 module Plait
@@ -151,7 +151,7 @@ module Plait
       # Marks the ready connections.
       def look(seconds)
         readables, writables = synchronize { @register.awaited }
-        ready = Readiness.either([@wake.first, *readables], writables, seconds)
+        ready = (Readiness.wait([@wake.first, *readables], writables, seconds) || [[], []]).first(2)
         silence if ready.first.delete(@wake.first)
         synchronize { @register.note(ready.first | ready.last) }
       rescue IOError, Errno::EBADF
