@@ -116,22 +116,11 @@ module Plait
           until @stopped
             before&.call
             case socket = patiently(on_error) { accept_now }
-            when nil then wait(nil)
+            when nil then Readiness.wait([@io, @wake.first], [], nil)
             when Socket
               yield socket
               sleep(0) if (accepted += 1) % BATCH == 0 # others may have waited as long as these
             end
-          end
-        end
-      end
-
-      # @return [Socket, nil] nil when the listener was stopped or closed
-      # @raise [ReadTimeout]
-      def accept(deadline: nil)
-        use do
-          until @stopped
-            socket = accept_now and return socket
-            wait(deadline&.remaining) or raise ReadTimeout.new("no peer connected to #{@endpoint} in time", endpoint: @endpoint)
           end
         end
       end
@@ -144,7 +133,7 @@ module Plait
         Stream.over(@tls ? @tls.handshake(socket, peer, deadline: deadline) : socket, endpoint: peer)
       end
 
-      # Ends {#each} and {#accept} in this process, for good; what is in the backlog stays there, for other processes that
+      # Ends {#each} in this process, for good; what is in the backlog stays there, for other processes that
       # listen. From any thread, fiber or signal handler.
       def stop
         @stopped = true
@@ -216,9 +205,6 @@ module Plait
           ::Socket.for_fd(descriptor) if descriptor
         end
       end
-
-      # @return [Boolean] whether something came: a connection, or the word to stop
-      def wait(seconds) = !Readiness.wait([@io, @wake.first], [], seconds).nil?
 
       # Longer each time, and no longer than until the word to stop.
       def rest

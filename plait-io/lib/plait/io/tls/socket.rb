@@ -62,8 +62,6 @@ module Plait
         # Session tickets may lie there unread: OpenSSL takes them, and then says that nothing is there.
         def unasked? = append(1) != :wait_readable
 
-        def pending = @io.pending
-
         def breaks = BREAKS
       end
 
