@@ -138,14 +138,14 @@ module Plait
           @parked = []
         end
 
-        # @param deadline [Deadline, nil] for fibers left behind
+        # @param deadline [Deadline, nil] for the source, and for fibers left behind
         # @yieldparam answer [Response, Outcome] the Response has the index of its item; an Outcome where a slot raised
         # @return [Boolean] see {Loop#await_rest}
         def each(deadline)
           @source.open(self)
           add_worker
           until over?
-            @loop.wait { !@answers.empty? || @aborted || over? }
+            wait(deadline) { !@answers.empty? || @aborted || over? }
             raise @aborted if @aborted
 
             yield(@answers.shift) until @answers.empty?
@@ -247,6 +247,13 @@ module Plait
         end
 
         private
+
+        def wait(deadline, &condition)
+          return @loop.wait(&condition) if deadline.nil? || deadline.expired?
+
+          @loop.wait_briefly(deadline.remaining, &condition)
+          @source.expire if deadline.expired?
+        end
 
         def deserted? = @workers.empty? && !@waiter&.busy?
 

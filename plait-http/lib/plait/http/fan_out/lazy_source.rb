@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/interruption"
 require "plait/values/errors"
 require_relative "../url"
 require_relative "loop"
@@ -63,6 +62,8 @@ module Plait
           @pool = pool
           @source.open(pool)
         end
+
+        def expire = @source.expire
 
         def close
           @closed = true
@@ -166,40 +167,13 @@ module Plait
 
         def done(_item) = nil
 
+        # The deadline has passed.
+        def expire = nil
+
         # No item is taken any more.
         def close = @at = Float::INFINITY
       end
       private_constant :ArraySource
-
-      # Calls a block at a deadline, in a fiber of the current scheduler.
-      class Alarm
-        def initialize(loop, deadline, &block)
-          @loop = loop
-          @deadline = deadline
-          @block = block
-          loop.spawn(self)
-        end
-
-        # In a fiber; never raises.
-        def run
-          @fiber = Fiber.current
-          sleep(@deadline.remaining) unless @stopped
-          @fiber = nil
-          @block.call unless @stopped
-        rescue Mechanisms::Interruption
-          nil
-        ensure
-          @fiber = nil
-          @loop.finished
-        end
-
-        def stop
-          @stopped = true
-          fiber = @fiber or return
-          @loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
-        end
-      end
-      private_constant :Alarm
 
       # A source that may be lazy, slow or endless. A fiber of its own reads it, a few items ahead: while it waits for its next
       # item the workers go on.
@@ -211,12 +185,10 @@ module Plait
 
         # @param items [#each_entry]
         # @param ahead [Integer] items that are read before a worker takes them
-        # @param deadline [Deadline, nil] after which it is read no further
-        # @param strict [Boolean] whether it is an error that it was not read to its end
-        def initialize(items, ahead, deadline: nil, strict: true)
+        # @param strict [Boolean] whether it is an error that it was not read to its end in time
+        def initialize(items, ahead, strict: true)
           @source = items
           @ahead = ahead
-          @deadline = deadline
           @strict = strict
           @items = []
           @idle = []
@@ -245,7 +217,6 @@ module Plait
 
         def open(pool)
           @pool = pool
-          @clock = Alarm.new(pool.loop, @deadline) { expire } if @deadline
           pool.loop.spawn(self)
         end
 
@@ -255,6 +226,15 @@ module Plait
         def close
           @items.clear
           stop
+        end
+
+        # It is read no further. The items that were read are still taken; their slots raise DeadlineExceeded.
+        def expire
+          return if @finished
+
+          stop
+          finish
+          @pool.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
         end
 
         private
@@ -284,25 +264,14 @@ module Plait
           @pool.loop.wake(place)
         end
 
-        # The items that were read are still taken; their slots raise DeadlineExceeded.
-        def expire
-          return if @finished
-
-          stop
-          finish
-          @pool.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
-        end
-
         def stop
           @finished = true
-          @clock&.stop
           cancel
         end
 
         # Workers that wait for an item leave.
         def finish
           @finished = true
-          @clock&.stop
           @pool.loop.wake(@idle.pop) until @idle.empty?
           @pool.loop.wake_caller
         end
