@@ -121,7 +121,7 @@ module IoCases
 
   # @return [Io::Stream] over a new connection
   def stream_to(endpoint, connector = Plait.const_get(:Io)::Connector.new, **how)
-    Plait.const_get(:Io)::Stream.over(connector.connect(endpoint, **how), endpoint: endpoint)
+    Plait.const_get(:Io)::Stream.new(connector.connect(endpoint, **how), endpoint: endpoint)
   end
 
   # Gives both, and closes both.

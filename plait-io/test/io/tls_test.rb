@@ -350,7 +350,7 @@ class IoTLSTest < Minitest::Test
 
   def serving_tls(server = TLS::Server.new(**LEAF.to_h), handler: ECHO, failures: Queue.new, &block)
     answer = lambda do |socket|
-      stream = TLS::Stream.new(server.handshake(socket, deadline: within(30)))
+      stream = Io::Stream.new(server.handshake(socket, deadline: within(30)))
       handler.call(stream)
     rescue Plait::Error => e
       failures << e

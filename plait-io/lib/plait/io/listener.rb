@@ -130,7 +130,7 @@ module Plait
       # @raise [TLSError, ConnectTimeout] the socket is then closed
       def stream(socket, deadline: nil)
         peer = peer_of(socket)
-        Stream.over(@tls ? @tls.handshake(socket, peer, deadline: deadline) : socket, endpoint: peer)
+        Stream.new(@tls ? @tls.handshake(socket, peer, deadline: deadline) : socket, endpoint: peer)
       end
 
       # Ends {#each} in this process, for good; what is in the backlog stays there, for other processes that

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "socket"
+require_relative "channel"
 require_relative "gather"
 require "plait/native"
 require "plait/values/deadline"
@@ -9,7 +10,8 @@ require "plait/values/errors"
 
 module Plait
   module Io
-    # A connected socket with a read buffer and deadlines. It serves one reader and one writer at a time.
+    # A connected socket with a read buffer and deadlines. It serves one reader and one writer at a time. With TLS an end without
+    # the peer's close_notify is an error: an attacker may have cut it.
     #
     # What fails within {#read_exactly} or {#write} leaves half a message on its way, so they close the stream when they are
     # left by an exception: a timeout, a kill or a cancellation too. {#fill} loses nothing when it is interrupted, and leaves
@@ -25,14 +27,9 @@ module Plait
 
       # Interrupts are held back where bytes are between two places.
       NEVER = { Object => :never }.freeze
-      BREAKS = [SystemCallError, IOError].freeze
+      # What a broken connection raises.
+      BREAKS = Channel::BREAKS
       private_constant :NEVER, :BREAKS
-
-      # @param io [Socket, TLS::Socket] connected
-      # @return [Stream] of the class that fits
-      def self.over(io, endpoint: nil)
-        io.respond_to?(:stream) ? io.stream(endpoint: endpoint) : new(io, endpoint: endpoint)
-      end
 
       # @return [BasicSocket, TLS::Socket]
       attr_reader :io
@@ -41,7 +38,7 @@ module Plait
       # @return [String] binary: what was received and not consumed; the next operation changes it
       attr_reader :buffer
 
-      # @param io [BasicSocket] connected; the stream's own from now on
+      # @param io [BasicSocket, TLS::Socket] connected; the stream's own from now on
       # @param endpoint [Endpoint, nil] for messages
       def initialize(io, endpoint: nil)
         @io = io
@@ -50,7 +47,7 @@ module Plait
         @generation = Native.fork_generation
       end
 
-      def tls? = false
+      def tls? = @io.respond_to?(:say_goodbye)
 
       def closed? = @closed || false
 
@@ -125,7 +122,7 @@ module Plait
         return true if closed? || !@buffer.empty?
 
         unasked?
-      rescue *breaks
+      rescue *BREAKS
         true
       end
 
@@ -157,7 +154,7 @@ module Plait
         value = yield
         finished = true
         value
-      rescue *breaks => e
+      rescue *BREAKS => e
         raise failure(direction, e)
       ensure
         close if closing && !finished
@@ -228,10 +225,11 @@ module Plait
         release if @closed
       end
 
-      def unasked? = @io.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
-
-      # What a broken connection raises.
-      def breaks = BREAKS
+      # With TLS session tickets may lie there unread: OpenSSL takes them, and then says that nothing is there.
+      def unasked?
+        got = @io.is_a?(BasicSocket) ? @io.recv_nonblock(1, Socket::MSG_PEEK, exception: false) : append(1)
+        got != :wait_readable
+      end
 
       def release = quietly { @io.close unless @reading || @writing }
 
@@ -240,7 +238,7 @@ module Plait
       # The connection is gone already: so be it.
       def quietly
         yield
-      rescue *breaks
+      rescue *BREAKS
         nil
       end
 
