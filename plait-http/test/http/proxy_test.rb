@@ -345,7 +345,7 @@ class HTTPProxyTest < Minitest::Test
   def assert_secure(proxy)
     client = Io::TLS::Client.new(cert_store: CA.store)
     socket = Proxy.parse(proxy).connect(connector, SECURE, deadline: within(10))
-    stream = Io::Stream.over(client.handshake(socket, SECURE.endpoint, deadline: within(10)))
+    stream = Io::Stream.new(client.handshake(socket, SECURE.endpoint, deadline: within(10)))
     assert_equal("secret", stream.read_exactly(6, deadline: within(10)))
   ensure
     stream&.close
