@@ -81,12 +81,7 @@ module Plait
 
         # Waits for fibers that the caller or its source has started by Fiber.schedule.
         # @return [Boolean] whether they ended in time
-        def await_rest(deadline)
-          return true if @own.nil? || @scheduler.idle?
-
-          deadline ? wait_briefly(deadline.remaining) { @scheduler.idle? } : wait { @scheduler.idle? }
-          @scheduler.idle?
-        end
+        def await_rest(deadline) = @own.nil? || @scheduler.run_out(deadline)
 
         # Ends the loop: cancels the fibers that are left.
         # @param grace [Numeric] seconds for their `ensure` parts
@@ -108,14 +103,7 @@ module Plait
           wait_briefly(grace) { @scheduler.idle? }
         end
 
-        def attach
-          existing = Fiber.scheduler
-          return Scheduler.new.tap { |own| Fiber.set_scheduler(@own = own) } unless existing
-          return existing if existing.is_a?(Scheduler) && existing.home?
-
-          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers, or from " \
-                                  "a blocking one; make it inside one: Fiber.schedule { Plait::HTTP.fan_out(...) }"
-        end
+        def attach = Scheduler.turned_by_caller("Fiber.schedule { Plait::HTTP.fan_out(...) }") { |own| @own = own }
 
         # The loop of the calling fiber.
         class Shared < Loop
