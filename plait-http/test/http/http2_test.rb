@@ -27,10 +27,10 @@ class HTTP2Test < Minitest::Test
     def request(method, url, headers: nil, body: nil, timeouts: nil, deadline: nil)
       url = Plait::HTTP::URL.parse(url)
       upload = body && Plait::HTTP.const_get(:Upload).wrap(body, chunked: false)
-      fields = Plait::HTTP::Headers.new(headers)
+      fields = Plait::HTTP::Headers.new("Host" => url.origin.host_header).merge(headers)
       fields.set("Content-Length", upload.size.to_s) if upload&.size
-      fields = H2::RequestFields.of(method.to_s.upcase, url.scheme.to_s, url.origin.host_header, url.target, fields)
-      call(fields, upload, timeouts, deadline).tap { |response| response.url = url.to_s }
+      head = "#{method.to_s.upcase} #{url.target} HTTP/1.1\r\n#{fields}\r\n"
+      H2::Wire.new(self, url.origin).call(head, upload, 0, timeouts, deadline).tap { |response| response.url = url.to_s }
     end
   end
 
