@@ -140,10 +140,16 @@ module Plait
     # @return [Boolean] whether nothing is left to do
     # @api private
     def run_out(deadline)
-      late = false
-      alarm = after(deadline.remaining) { late = true } if deadline
-      run_until { idle? || late }
+      deadline ? run_within(deadline.remaining) { idle? } : run
       idle?
+    end
+
+    # As {run_until}, no longer than these seconds.
+    # @api private
+    def run_within(seconds)
+      late = false
+      alarm = after(seconds) { late = true }
+      run_until { late || yield }
     ensure
       alarm&.cancel
     end

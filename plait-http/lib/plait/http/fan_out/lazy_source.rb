@@ -42,7 +42,7 @@ module Plait
             return index if index
             return if @closed || (@size.zero? && @source.over?)
 
-            @pool.loop.park { |place| @parked << place } if @size.positive?
+            @pool.scheduler.park { |place| @parked << place } if @size.positive?
           end
         end
 
@@ -115,7 +115,7 @@ module Plait
 
         def wake
           place = @parked.pop
-          @pool.loop.wake(place) if place
+          @pool.scheduler.wake(place) if place
         end
 
         # @return [String, nil] nil for an object that is no request: sending it raises
@@ -201,7 +201,7 @@ module Plait
           while @items.empty?
             return if @finished
 
-            @pool.loop.park { |place| @idle << place }
+            @pool.scheduler.park { |place| @idle << place }
           end
           @item = @items.shift
           read_on if @items.size <= @ahead / 2
@@ -217,7 +217,7 @@ module Plait
 
         def open(pool)
           @pool = pool
-          pool.loop.spawn(self)
+          pool.scheduler.spawn(self)
         end
 
         def done(_item) = nil
@@ -241,7 +241,7 @@ module Plait
 
         def leave
           finish
-          @pool.loop.finished
+          @pool.scheduler.finished
         end
 
         def work
@@ -254,14 +254,14 @@ module Plait
 
         def offer(item)
           @items << item
-          @idle.empty? ? @pool.add_worker : @pool.loop.wake(@idle.pop)
-          @pool.loop.park { |place| @waiting = place } if @items.size >= @ahead
+          @idle.empty? ? @pool.add_worker : @pool.scheduler.wake(@idle.pop)
+          @pool.scheduler.park { |place| @waiting = place } if @items.size >= @ahead
         end
 
         def read_on
           place = @waiting or return
           @waiting = nil
-          @pool.loop.wake(place)
+          @pool.scheduler.wake(place)
         end
 
         def stop
@@ -272,7 +272,7 @@ module Plait
         # Workers that wait for an item leave.
         def finish
           @finished = true
-          @pool.loop.wake(@idle.pop) until @idle.empty?
+          @pool.scheduler.wake(@idle.pop) until @idle.empty?
           @pool.loop.wake_caller
         end
       end
