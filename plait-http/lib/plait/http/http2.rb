@@ -255,10 +255,10 @@ module Plait
         def raw(body) = body.respond_to?(:plain) ? body.plain : body
       end
 
-      # The connections of HTTP/2 of a client: one for each key, shared by all requests. While one request connects, others wait
-      # for that connection.
+      # The connections of HTTP/2 of a client: one for each origin, shared by all requests. While one request connects, others
+      # wait for that connection.
       class Sharing
-        # Keys of which is known that their peer does not speak HTTP/2.
+        # Origins that are known not to speak HTTP/2.
         KNOWN = 1024
         private_constant :KNOWN
 
@@ -273,7 +273,6 @@ module Plait
           @generation = Native.fork_generation
         end
 
-        # @param key [Object] of a Hash
         # @param deadline [Deadline, nil] for waiting until another request has connected
         # @param take [#call, nil] is given the Wire before an interrupt can come
         # @yield connects, when there is no connection that takes another request
@@ -281,8 +280,8 @@ module Plait
         # @return [Wire, Array(Io::TLS::Socket, Io::Connector::Phases)] what the block returned when the peer has not chosen
         #   HTTP/2
         # @raise [ConnectTimeout]
-        def wire(key, origin, deadline: nil, take: nil, &connect)
-          @lock.synchronize { find(key, origin, deadline, take) } || connect(key, origin, take, &connect)
+        def wire(origin, deadline: nil, take: nil, &connect)
+          @lock.synchronize { find(origin, deadline, take) } || connect(origin, take, &connect)
         end
 
         # @return [Integer] connections
@@ -297,13 +296,13 @@ module Plait
         private
 
         # @return [Wire, nil] nil: the caller is the one to connect
-        def find(key, origin, deadline, take)
+        def find(origin, deadline, take)
           start_anew if @generation != Native.fork_generation
           loop do
-            connection = @connections[key]
+            connection = @connections[origin]
             return place(connection, origin, take) if connection&.usable?
-            return if @others.key?(key)
-            return begin_connecting(key) unless @connecting.key?(key)
+            return if @others.key?(origin)
+            return begin_connecting(origin) unless @connecting.key?(origin)
             raise too_late(origin) if deadline&.expired?
 
             @changed.wait(@lock, deadline&.remaining)
@@ -311,25 +310,25 @@ module Plait
         end
 
         # @return [nil]
-        def begin_connecting(key)
-          @connecting[key] = true
+        def begin_connecting(origin)
+          @connecting[origin] = true
           nil
         end
 
-        def connect(key, origin, take)
+        def connect(origin, take)
           socket, phases = yield
-          return other(key, [socket, phases]) unless Protocols::HTTP2.spoken?(socket)
+          return other(origin, [socket, phases]) unless Protocols::HTTP2.spoken?(socket)
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
-          Uninterruptible.run { @lock.synchronize { place(@connections[key] = connection, origin, take) } }
+          Uninterruptible.run { @lock.synchronize { place(@connections[origin] = connection, origin, take) } }
         ensure
-          Uninterruptible.run { @lock.synchronize { @connecting.delete(key) && @changed.broadcast } }
+          Uninterruptible.run { @lock.synchronize { @connecting.delete(origin) && @changed.broadcast } }
         end
 
-        def other(key, answer)
+        def other(origin, answer)
           @lock.synchronize do
             @others.shift if @others.size >= KNOWN
-            @others[key] = true
+            @others[origin] = true
           end
           answer
         end
