@@ -65,7 +65,7 @@ module Plait
       private_constant :Handshake
 
       # A proxy that speaks HTTP: it forwards requests for http: (in absolute form, RFC 9112 §3.2.2), and connects us to
-      # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen; equal to another one with the same credentials.
+      # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen.
       class HTTP
         # The kind of request of a wire.
         CONNECT = 2
@@ -98,11 +98,6 @@ module Plait
 
         # @return [String] without the credentials
         def to_s = "http://#{@endpoint.name}"
-
-        def ==(other) = other.is_a?(HTTP) && [@endpoint, @authorization] == [other.endpoint, other.authorization]
-        alias eql? ==
-
-        def hash = [@endpoint, @authorization].hash
 
         def inspect = "#<#{self.class} #{self}>"
 
