@@ -119,6 +119,11 @@ module IoCases
     server&.close
   end
 
+  # @return [Io::Stream] over a new connection
+  def stream_to(endpoint, connector = Plait.const_get(:Io)::Connector.new, **how)
+    Plait.const_get(:Io)::Stream.new(connector.connect(endpoint, **how), endpoint: endpoint)
+  end
+
   # Gives both, and closes both.
   def with_stream
     stream, peer = stream_and_peer

@@ -27,10 +27,10 @@ class HTTP2Test < Minitest::Test
     def request(method, url, headers: nil, body: nil, timeouts: nil, deadline: nil)
       url = Plait::HTTP::URL.parse(url)
       upload = body && Plait::HTTP.const_get(:Upload).wrap(body, chunked: false)
-      fields = Plait::HTTP::Headers.new(headers)
+      fields = Plait::HTTP::Headers.new("Host" => url.origin.host_header).merge(headers)
       fields.set("Content-Length", upload.size.to_s) if upload&.size
-      fields = H2::RequestFields.of(method.to_s.upcase, url.scheme.to_s, url.origin.host_header, url.target, fields)
-      call(fields, upload, timeouts, deadline).tap { |response| response.url = url.to_s }
+      head = "#{method.to_s.upcase} #{url.target} HTTP/1.1\r\n#{fields}\r\n"
+      H2::Wire.new(self, url.origin).call(head, upload, 0, timeouts, deadline).tap { |response| response.url = url.to_s }
     end
   end
 
@@ -606,7 +606,7 @@ class HTTP2Test < Minitest::Test
       connects = 0
       places = Array.new(20) do
         mechanism.beside do
-          sharing.wire(origin, origin) do
+          sharing.wire(origin) do
             [connect_socket(server), connects += 1]
           end
         end
@@ -629,7 +629,7 @@ class HTTP2Test < Minitest::Test
       sharing = H2::Sharing.new
       origin = Plait::HTTP::URL.parse(url).origin
       connections = Array.new(10) do
-        wire = sharing.wire(origin, origin) { [connect_socket(server), nil] }
+        wire = sharing.wire(origin) { [connect_socket(server), nil] }
         wire.get("#{url}/connection/", url.bytesize, "", Timeouts.new, nil).body.split.last.tap do
           wait_until do
             wire.stale? || true
@@ -647,7 +647,7 @@ class HTTP2Test < Minitest::Test
     serving(->(socket) { server.handshake(socket).read }) do |port|
       sharing = H2::Sharing.new
       origin = Plait::HTTP::URL.parse("https://localhost:#{port}/").origin
-      sockets = Array.new(3) { sharing.wire(origin, origin) { [connector.connect(origin.endpoint), nil] }.first }
+      sockets = Array.new(3) { sharing.wire(origin) { [connector.connect(origin.endpoint), nil] }.first }
       assert_equal(["http/1.1"], sockets.map(&:alpn_protocol).uniq)
       sockets.each(&:close)
     end
@@ -658,10 +658,10 @@ class HTTP2Test < Minitest::Test
     origin = Plait::HTTP::URL.parse("https://a.test/").origin
     entered = Queue.new
     go_on = Queue.new
-    first = Thread.new { rescued { sharing.wire(origin, origin) { entered.push(1) && go_on.pop && raise(Plait::ConnectError, "no") } } }
+    first = Thread.new { rescued { sharing.wire(origin) { entered.push(1) && go_on.pop && raise(Plait::ConnectError, "no") } } }
     entered.pop
-    assert_raises(Plait::ConnectTimeout) { sharing.wire(origin, origin, deadline: within(0.05)) { flunk } }
-    second = Thread.new { rescued { sharing.wire(origin, origin) { raise(Plait::ConnectError, "no again") } } }
+    assert_raises(Plait::ConnectTimeout) { sharing.wire(origin, deadline: within(0.05)) { flunk } }
+    second = Thread.new { rescued { sharing.wire(origin) { raise(Plait::ConnectError, "no again") } } }
     go_on << 1
     assert_equal(["no", "no again"], [first, second].map { |thread| thread.value.message })
   end

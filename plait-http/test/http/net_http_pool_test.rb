@@ -168,7 +168,7 @@ class NetHTTPPoolTest < Minitest::Test
   def test_a_kill_waits_for_the_end_of_what_belongs_together
     steps = Queue.new
     thread = Thread.new do
-      NetHTTP.pool.instance_variable_get(:@pool).send(:locked) do
+      NetHTTP.pool.send(:locked) do
         steps << :begun
         Thread.pass until steps.closed?
         100.times { Thread.pass }

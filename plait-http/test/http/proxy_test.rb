@@ -32,19 +32,14 @@ class HTTPProxyTest < Minitest::Test
       proxy = Proxy.parse(text)
       assert_equal([type, endpoint, shown], [proxy.class, proxy.endpoint.to_s, proxy.to_s])
       assert_same(proxy, Proxy.parse(proxy))
-      assert_equal([proxy, proxy.hash], [Proxy.parse(text), Proxy.parse(text).hash])
-      refute_equal(proxy, Proxy.parse("http://other:1"))
     end
   end
 
-  def test_credentials_are_decoded_compared_and_never_shown
+  def test_credentials_are_decoded_and_never_shown
     proxy = Proxy.parse("http://us%20er:p%40ss%3A@h:1")
     assert_equal("Basic #{["us er:p@ss:"].pack("m0")}", proxy.authorization)
     socks = Proxy.parse("socks5://us%20er:p%40ss@h:1")
-    assert_nil(socks.authorization)
     [proxy, socks].each { |one| refute_match(/us|p@ss|Basic/, "#{one}#{one.inspect}".sub("Plait::HTTP", "")[/h:1.*/]) }
-    refute_equal(proxy, Proxy.parse("http://h:1"))
-    refute_equal(socks, Proxy.parse("socks5h://us%20er:p%40ss@h:1"))
   end
 
   # [what is given] => [error, message]
@@ -345,7 +340,7 @@ class HTTPProxyTest < Minitest::Test
   def assert_secure(proxy)
     client = Io::TLS::Client.new(cert_store: CA.store)
     socket = Proxy.parse(proxy).connect(connector, SECURE, deadline: within(10))
-    stream = Io::Stream.over(client.handshake(socket, SECURE.endpoint, deadline: within(10)))
+    stream = Io::Stream.new(client.handshake(socket, SECURE.endpoint, deadline: within(10)))
     assert_equal("secret", stream.read_exactly(6, deadline: within(10)))
   ensure
     stream&.close

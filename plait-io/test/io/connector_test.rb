@@ -19,7 +19,7 @@ class IoConnectorTest < Minitest::Test
     everywhere("connects to #{host}") do
       serving(ECHO) do |port|
         phases = Connector::Phases.new
-        stream = Connector.new.stream(Endpoint.tcp(host, port), deadline: within(10), phases: phases)
+        stream = stream_to(Endpoint.tcp(host, port), deadline: within(10), phases: phases)
         stream.write("ping")
         assert_equal("ping", stream.read_exactly(4, deadline: within(10)))
         assert(stream.io.getsockopt(:TCP, :NODELAY).bool)
@@ -48,7 +48,7 @@ class IoConnectorTest < Minitest::Test
   everywhere("connects to a UNIX socket") do
     Dir.mktmpdir("plait-test-") do |folder|
       serving(ECHO, UNIXServer.new("#{folder}/s")) do
-        stream = Connector.new.stream(Endpoint.unix("#{folder}/s"), deadline: within(10))
+        stream = stream_to(Endpoint.unix("#{folder}/s"), deadline: within(10))
         stream.write("ping")
         assert_equal("ping", stream.read_exactly(4, deadline: within(10)))
       ensure
@@ -159,7 +159,7 @@ class IoConnectorTest < Minitest::Test
         resolver = FixedResolver.new(*addresses.each_slice(2))
         assert_no_socket_lost do
           phases = Connector::Phases.new
-          [-> { Connector.new(resolver: resolver).stream(Endpoint.tcp("name", 1), phases: phases) }, phases.method(:close)]
+          [-> { Connector.new(resolver: resolver).connect(Endpoint.tcp("name", 1), phases: phases) }, phases.method(:close)]
         end
       end
     end

@@ -27,7 +27,7 @@ class IoListenerTest < Minitest::Test
     assert_equal([true] * 3, Array.new(3) { served.pop })
     assert_predicate(listener.io, :closed?)
     3.times { listener.close }
-    assert_nil(listener.accept)
+    assert_nil(accept(listener))
   end
 
   everywhere("stop leaves the socket to others") do |mechanism|
@@ -41,11 +41,10 @@ class IoListenerTest < Minitest::Test
     listener.close
   end
 
-  everywhere("accept") do
+  everywhere("a stream of an accepted socket") do
     listener = Listener.open(LOCAL)
-    assert_raises(Plait::ReadTimeout) { listener.accept(deadline: within(0.03)) }
     client = Socket.tcp("127.0.0.1", listener.endpoint.port)
-    stream = listener.stream(listener.accept(deadline: within(10)))
+    stream = listener.stream(accept(listener))
     client.write("hi")
     assert_equal("hi", stream.read_exactly(2, deadline: within(10)))
     assert_equal("tcp://127.0.0.1:#{client.local_address.ip_port}", stream.endpoint.to_s)
@@ -142,7 +141,7 @@ class IoListenerTest < Minitest::Test
       listener = Listener.open(Endpoint.unix(path), mode: 0o600)
       assert_equal("600", format("%o", File.stat(path).mode & 0o777))
       client = Socket.unix(path)
-      listener.accept(deadline: within(10)).close
+      accept(listener).close
       listener.close
       refute_path_exists(path)
     ensure
@@ -213,7 +212,10 @@ class IoListenerTest < Minitest::Test
       env = { "LISTEN_FDS" => "1", "LISTEN_PID" => Process.pid.to_s }
       listener, = Plait.const_get(:Io)::Listener.from_environment(env)
       abort("left") unless env.empty? && listener.io.close_on_exec?
-      listener.accept.tap { |socket| socket.write(listener.endpoint.to_s) }.close
+      listener.each do |socket|
+        socket.write(listener.endpoint.to_s)
+        break socket.close
+      end
     RUBY
     pid = spawn(RbConfig.ruby, *Support::FLAGS, "-e", code, 3 => server.fileno)
     assert_equal("tcp://127.0.0.1:#{server.addr[1]}", TCPSocket.open("127.0.0.1", server.addr[1], &:read))
@@ -243,10 +245,10 @@ class IoListenerTest < Minitest::Test
     server = Io::TLS::Server.new(**authority.issue("DNS:localhost").to_h)
     listener = Listener.open(Endpoint.tls("127.0.0.1", 0), tls: server)
     thread = Thread.new do
-      listener.stream(listener.accept(deadline: within(10)), deadline: within(10)).tap { |s| s.write("hi") }.close
+      listener.stream(accept(listener), deadline: within(10)).tap { |s| s.write("hi") }.close
     end
     client = Io::Connector.new(tls: Io::TLS::Client.new(cert_store: authority.store))
-    stream = client.stream(Endpoint.tls("localhost", listener.endpoint.port), deadline: within(10))
+    stream = stream_to(Endpoint.tls("localhost", listener.endpoint.port), client, deadline: within(10))
     assert_equal("hi", stream.read_exactly(2, deadline: within(10)))
     assert_equal(:tls, listener.endpoint.scheme)
     assert_raises(Plait::UsageError) { Listener.open(Endpoint.tls("127.0.0.1", 0)) }
@@ -266,6 +268,12 @@ class IoListenerTest < Minitest::Test
   end
 
   private
+
+  # @return [Socket, nil] nil of a listener that was closed
+  def accept(listener)
+    listener.each { |socket| return socket }
+    nil
+  end
 
   # What is garbage holds descriptors, too, and must not give them back just now. There is more than the one to hoard even
   # where no number below the highest is free.

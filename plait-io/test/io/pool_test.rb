@@ -54,13 +54,24 @@ class IoPoolTest < Minitest::Test
     assert(pool.reused?(new))
   end
 
-  USE = ->(pool, connect, *) { pool.with(:k, connect: connect, &:itself) }
+  # As its users: keeps a connection whose use came to its end.
+  def self.with(pool, key, connect = CONNECT, deadline: nil)
+    connection = nil
+    pool.checkout(key, deadline: deadline, take: ->(taken) { connection = taken }, &connect)
+    value = yield connection
+    finished = true
+    value
+  ensure
+    Thread.handle_interrupt(Object => :never) { pool.public_send(finished ? :checkin : :discard, connection) if connection }
+  end
+
+  USE = ->(pool, connect, *) { with(pool, :k, connect, &:itself) }
   HOLD = ->(pool, connect) { pool.checkout(:k, &connect) }
   # What comes before, and what is interrupted: it is given the pool, how to connect, and what came before.
   CUT = {
     making: [->(*) {}, USE],
-    making_in_anothers_place: [->(pool, connect) { pool.with(:j, connect: connect, &:itself) }, USE],
-    replacing: [->(pool, connect) { pool.with(:k, connect: connect) { |old| old.stale = true } }, USE],
+    making_in_anothers_place: [->(pool, connect) { with(pool, :j, connect, &:itself) }, USE],
+    replacing: [->(pool, connect) { with(pool, :k, connect) { |old| old.stale = true } }, USE],
     bringing_back: [HOLD, ->(pool, _, connection) { pool.checkin(connection) }],
     throwing_away: [HOLD, ->(pool, _, connection) { pool.discard(connection) }],
     clearing: [USE, ->(pool, *) { pool.clear }],
@@ -88,7 +99,7 @@ class IoPoolTest < Minitest::Test
     sent = Queue.new
     connect = -> { [asked << true, sent.pop, sleep(0.01), Fake.new].last }
     pool = Pool.new
-    thread = Thread.new { Thread.handle_interrupt(RuntimeError => :never) { pool.with(:k, connect: connect) { asked << :made } } }
+    thread = Thread.new { Thread.handle_interrupt(RuntimeError => :never) { with(pool, :k, connect) { asked << :made } } }
     thread.report_on_exception = false
     asked.pop
     thread.raise(RuntimeError, "late")
@@ -104,38 +115,10 @@ class IoPoolTest < Minitest::Test
     assert_same(a, pool.checkout(:a) { flunk })
   end
 
-  everywhere("with gives the value and keeps the connection") do
-    pool = Pool.new
-    first = nil
-    assert_equal(7, pool.with(:k, connect: CONNECT) { |connection| (first = connection) && 7 })
-    pool.with(:k, connect: -> { flunk }) { |connection| assert_same(first, connection) }
-    assert_equal({ idle: 1, busy: 0, waiting: 0 }, pool.statistics.slice(:idle, :busy, :waiting))
-  end
-
-  { "an error" => -> { raise ArgumentError }, "a throw" => -> { throw(:out) } }.each do |what, leave|
-    everywhere("#{what} in with closes the connection") do
-      pool = Pool.new
-      used = nil
-      catch(:out) { pool.with(:k, connect: CONNECT) { |connection| (used = connection) && leave.call } }
-    rescue ArgumentError
-      nil
-    ensure
-      assert(used.closed)
-      assert_equal([0, 0], pool.statistics.values_at(:idle, :busy))
-    end
-  end
-
   def test_a_connection_that_was_closed_meanwhile_is_not_kept
     pool = Pool.new
-    pool.with(:k, connect: CONNECT, &:close)
+    with(pool, :k, &:close)
     assert_equal([0, 0], pool.statistics.values_at(:idle, :busy))
-  end
-
-  def test_a_block_may_bring_it_back_itself
-    pool = Pool.new
-    pool.with(:k, connect: CONNECT) { |connection| pool.discard(connection) }
-    pool.with(:k, connect: CONNECT) { |connection| pool.checkin(connection) }
-    assert_equal([1, 0], pool.statistics.values_at(:idle, :busy))
   end
 
   def test_brought_back_twice
@@ -221,7 +204,7 @@ class IoPoolTest < Minitest::Test
     held = pool.checkout(:k, &CONNECT)
     order = []
     waiters = Array.new(5) do |n|
-      waiter = mechanism.beside { pool.with(:k, connect: CONNECT, deadline: within(30)) { order << n } }
+      waiter = mechanism.beside { with(pool, :k, deadline: within(30)) { order << n } }
       wait_until { pool.statistics[:waiting] == n + 1 }
       waiter
     end
@@ -256,7 +239,7 @@ class IoPoolTest < Minitest::Test
     held = pool.checkout(:busy, &CONNECT)
     order = []
     waiters = %i[a busy b a].map.with_index do |key, n|
-      waiter = mechanism.beside { pool.with(key, connect: CONNECT, deadline: within(30)) { order << n } }
+      waiter = mechanism.beside { with(pool, key, deadline: within(30)) { order << n } }
       wait_until { pool.statistics[:waiting] == n + 1 }
       waiter
     end
@@ -272,7 +255,7 @@ class IoPoolTest < Minitest::Test
     workers = Array.new(8) do |n|
       mechanism.beside do
         40.times do |m|
-          pool.with(:k, connect: CONNECT, deadline: within(0.0005 * ((n + m) % 4))) { sleep(0.0005 * (m % 3)) }
+          with(pool, :k, deadline: within(0.0005 * ((n + m) % 4))) { sleep(0.0005 * (m % 3)) }
         rescue Plait::PoolTimeout
           nil
         end
@@ -285,7 +268,7 @@ class IoPoolTest < Minitest::Test
   def test_no_place_is_lost_when_threads_are_killed_at_any_point
     pool = Pool.new(per_key: 2, max: 3)
     60.times do |round|
-      threads = Array.new(6) { |n| Thread.new { loop { pool.with(n % 2, connect: CONNECT) { sleep(0.0001) } } } }
+      threads = Array.new(6) { |n| Thread.new { loop { with(pool, n % 2) { sleep(0.0001) } } } }
       sleep(0.001 + (round % 7 * 0.0003))
       threads.each(&:kill).each(&:join)
     end
@@ -294,7 +277,7 @@ class IoPoolTest < Minitest::Test
 
   def test_no_place_is_lost_when_fibers_are_cancelled
     pool = Pool.new(per_key: 2)
-    worker = -> { loop { pool.with(:k, connect: CONNECT) { sleep(0.0005) } } }
+    worker = -> { loop { with(pool, :k) { sleep(0.0005) } } }
     60.times do |round|
       Plait.run(on: :fibers) do
         Plait.timeout(0.001 + (round % 7 * 0.0005)) { Plait.run(on: :fibers) { |scope| 6.times { scope.async(&worker) } } }
@@ -311,7 +294,7 @@ class IoPoolTest < Minitest::Test
     busy = Queue.new
     work = lambda do
       200.times do
-        pool.with(:k, connect: CONNECT, deadline: within(60)) do
+        with(pool, :k, deadline: within(60)) do
           counts << (busy << 1).size
           sleep(0.0001)
           busy.pop
@@ -350,10 +333,10 @@ class IoPoolTest < Minitest::Test
     assert(a.closed)
     pool.checkin(b = pool.checkout(:b, &CONNECT))
     sleep(0.03)
-    pool.sweep
+    pool.checkout(:c, &CONNECT)
     assert(b.closed)
-    assert_equal([0, 0, 2], pool.statistics.values_at(:idle, :busy, :expired))
-    assert_equal(0, Pool.new(idle_timeout: nil).tap { |p| p.checkin(p.checkout(:a, &CONNECT)) }.tap(&:sweep).statistics[:expired])
+    assert_equal([0, 1, 2], pool.statistics.values_at(:idle, :busy, :expired))
+    assert_equal(0, Pool.new(idle_timeout: nil).tap { |p| 2.times { |n| with(p, n, &:itself) } }.statistics[:expired])
   end
 
   everywhere("close") do |mechanism|
@@ -400,10 +383,11 @@ class IoPoolTest < Minitest::Test
     skip("no fork here") unless Process.respond_to?(:fork)
     pool = Pool.new
     serving(->(socket) { IO.copy_stream(socket, socket) }) do |port|
-      connector, endpoint = Plait.const_get(:Io)::Connector.new, Plait.const_get(:Io)::Endpoint.tcp("127.0.0.1", port)
-      pool.with(endpoint, connect: -> { connector.stream(endpoint) }) { |stream| assert_equal("a", echo(stream, "a")) }
-      Process.wait(fork { pool.with(endpoint, connect: -> { connector.stream(endpoint) }) { |s| echo(s, "b") } && exit!(0) })
-      pool.with(endpoint, connect: -> { flunk }) { |stream| assert_equal("c", echo(stream, "c")) }
+      endpoint = Plait.const_get(:Io)::Endpoint.tcp("127.0.0.1", port)
+      connect = -> { stream_to(endpoint) }
+      with(pool, endpoint, connect) { |stream| assert_equal("a", echo(stream, "a")) }
+      Process.wait(fork { with(pool, endpoint, connect) { |s| echo(s, "b") } && exit!(0) })
+      with(pool, endpoint, -> { flunk }) { |stream| assert_equal("c", echo(stream, "c")) }
       pool.close
     end
   end
@@ -415,7 +399,9 @@ class IoPoolTest < Minitest::Test
 
   private
 
-  def echo(stream, text) = stream.exchange { stream.write(text) && stream.read_exactly(text.bytesize, deadline: within(10)) }
+  def with(...) = self.class.with(...)
+
+  def echo(stream, text) = stream.write(text) && stream.read_exactly(text.bytesize, deadline: within(10))
 
   # All places can be had, at once; one more can't.
   def assert_intact(pool, places)

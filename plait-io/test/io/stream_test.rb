@@ -171,75 +171,22 @@ class IoStreamTest < Minitest::Test
     end
   end
 
-  everywhere("exchange gives its value and stays open") do
+  def test_a_kill_within_a_message_closes
     with_stream do |stream, _peer|
-      assert_equal(7, stream.exchange { |same| same.equal?(stream) && 7 })
-      assert_equal(8, stream.exchange { next 8 })
-      refute_predicate(stream, :closed?)
-    end
-  end
-
-  { "an error" => -> { raise ArgumentError }, "a throw" => -> { throw(:out) },
-    "a timeout" => -> { raise Plait::ReadTimeout } }.each do |what, leave|
-    everywhere("#{what} within an exchange closes") do
-      with_stream do |stream, _peer|
-        catch(:out) { stream.exchange { leave.call } }
-      rescue ArgumentError, Plait::ReadTimeout
-        nil
-      ensure
-        assert_predicate(stream.io, :closed?)
-      end
-    end
-  end
-
-  def test_break_and_return_within_an_exchange_close
-    [->(stream) { stream.exchange { break } }, method(:return_within_an_exchange)].each do |leave|
-      with_stream do |stream, _peer|
-        leave.call(stream)
-        assert_predicate(stream, :closed?)
-      end
-    end
-  end
-
-  everywhere("a second exchange at once is refused") do
-    with_stream do |stream, _peer|
-      stream.exchange do
-        error = assert_raises(Plait::UsageError) { stream.exchange { flunk } }
-        assert_match(/in use/, error.message)
-      end
-      refute_predicate(stream, :closed?)
-    end
-  end
-
-  def test_a_kill_within_an_exchange_closes
-    with_stream do |stream, _peer|
-      thread = Thread.new { stream.exchange { stream.read_exactly(10) } }
+      thread = Thread.new { stream.read_exactly(10) }
       wait_until { thread.stop? }
       thread.kill.join
       assert_predicate(stream.io, :closed?)
     end
   end
 
-  def test_an_exception_from_another_thread_within_an_exchange_closes
-    with_stream do |stream, _peer|
-      thread = Thread.new { stream.exchange { stream.fill } }
-      thread.report_on_exception = false
-      wait_until { thread.stop? }
-      thread.raise(ArgumentError)
-      assert_raises(ArgumentError) { thread.value }
-      assert_predicate(stream.io, :closed?)
-    end
-  end
-
-  # The answer to what was given up comes late; the next one must not get it.
-  def test_a_cancelled_exchange_leaves_nothing_to_the_next
+  # The rest of what was given up comes late; the next reader must not get it.
+  def test_a_cancelled_message_leaves_nothing_to_the_next
     with_stream do |stream, peer|
-      assert_raises(Plait::TimeoutError) do
-        Plait.run(on: :fibers) { Plait.timeout(0.05) { stream.exchange { stream.write("1") && stream.read_exactly(6) } } }
-      end
+      assert_raises(Plait::TimeoutError) { Plait.run(on: :fibers) { Plait.timeout(0.05) { stream.read_exactly(6) } } }
       peer.write("answer")
       assert_predicate(stream.io, :closed?)
-      assert_raises(Plait::ConnectionClosed) { stream.exchange { stream.read_exactly(6) } }
+      assert_raises(Plait::ConnectionClosed) { stream.read_exactly(6) }
     end
   end
 
@@ -248,7 +195,7 @@ class IoStreamTest < Minitest::Test
     each_interrupt do
       stream, peer = stream_and_peer
       peer.write("x")
-      [-> { stream.wait_readable }, lambda do |place|
+      [-> { stream.send(:await, :wait_readable, nil) }, lambda do |place|
         [stream, peer].each(&:close)
         assert_predicate(stream.io, :closed?, place)
       end]
@@ -336,10 +283,6 @@ class IoStreamTest < Minitest::Test
   end
 
   private
-
-  def return_within_an_exchange(stream)
-    stream.exchange { return }
-  end
 
   # Held back everywhere but in the read: one that comes between two reads would end the test.
   def read_amid(interrupts, stream)

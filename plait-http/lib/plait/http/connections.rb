@@ -52,7 +52,7 @@ module Plait
           phases = Io::Connector::Phases.new
           take = ->(wire) { hand_over(wire, phases, &block) }
           found = if @options.http2 && route.origin.tls?
-                    sharing.wire(route.origin, route.origin, deadline: deadline, take: take) { dial(route, deadline, phases) }
+                    sharing.wire(route.origin, deadline: deadline, take: take) { dial(route, deadline, phases) }
                   else
                     dial(route, deadline, phases)
                   end

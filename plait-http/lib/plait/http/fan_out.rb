@@ -211,7 +211,7 @@ module Plait
       def plain_source(strict)
         return ArraySource.new(@requests) if @requests.is_a?(Array)
 
-        LazySource.new(@requests, AHEAD, deadline: @options.deadline, strict: strict)
+        LazySource.new(@requests, AHEAD, strict: strict)
       end
 
       def size

@@ -23,31 +23,30 @@ module Plait
       class Wire
         include WireComplaints
 
+        # Bytes of a body handed on at once.
+        PIECE = 64 * 1024
+        private_constant :PIECE
+
         attr_reader :connection
 
         # @yield when it is closed
         def initialize(connection, origin, &closed)
           @connection = connection
+          @session = connection.session
           @origin = origin
           @scheme = origin.scheme.to_s
           @on_close = closed
         end
 
-        # @return [Io::TLS::Socket, BasicSocket]
-        def io = @connection.io
-
         # @return [Io::Endpoint, String, nil]
         def endpoint = @connection.endpoint
-
-        def phases = @connection.phases
 
         # @return [Response] whole
         def get(url, offset, block, timeouts, deadline)
           target = url.byteslice(offset..)[/\A[^#]*/]
           target = "/#{target}" unless target.start_with?("/")
           authority, rest = prepared(block)
-          fields = RequestFields.compose("GET", @scheme, authority, target.b, rest)
-          response = exchange { @connection.call(fields, nil, timeouts, deadline) { |call| @call = call } }
+          response = whole(RequestFields.compose("GET", @scheme, authority, target.b, rest), nil, timeouts, deadline)
           response.url = url.dup
           response
         end
@@ -55,23 +54,31 @@ module Plait
         # @param head [String] one of HTTP/1.1, which is put into fields
         # @param body [String, Upload, #each, nil]
         # @return [Response] whole
-        def call(head, body, _kind, timeouts, deadline)
-          exchange { @connection.call(fields(head), raw(body), timeouts, deadline) { |call| @call = call } }
-        end
+        # @raise (see Connection#await)
+        def call(head, body, _kind, timeouts, deadline) = whole(fields(head), raw(body), timeouts, deadline)
 
         # @return [Response] its body to be had by {read_piece}
+        # @raise (see Connection#await)
         def open(head, body, _kind, timeouts, deadline)
           exchange do
-            response, @streamed = @connection.open(fields(head), raw(body), timeouts, deadline) { |call| @call = call }
-            response
+            ask(fields(head), raw(body), timeouts, deadline, streamed: true)
+            await { @call.answer.status }
+            @streaming = true
+            respond(nil)
           end
         end
 
         # @return [String, nil] binary; nil at the end
         def read_piece
-          return unless @streamed
+          return unless @streaming
 
-          exchange { @connection.read_piece(@streamed) }.tap { |piece| finish_streaming unless piece }
+          piece = nil
+          exchange do
+            @call.move
+            await { (piece = take) || @call.answer.complete? }
+            finish unless piece
+          end
+          piece
         end
 
         # The body need not wait: a peer that does not want it resets the stream alone.
@@ -88,7 +95,7 @@ module Plait
         end
 
         # @return [Boolean] whether another request may follow
-        def reusable? = !closed? && !@busy && @streamed.nil? && @connection.usable?
+        def reusable? = !closed? && !@busy && !@streaming && @connection.usable?
 
         # @return [Boolean] whether an idle one is of no use
         def stale? = !reusable? || @connection.stale?
@@ -108,7 +115,7 @@ module Plait
           return if closed?
 
           @closed = true
-          @connection.drop(@call) if @call
+          @connection.leave(@call) if @call
           @on_close&.call
         end
 
@@ -140,9 +147,90 @@ module Plait
           close if entered && !finished
         end
 
-        def finish_streaming
-          @connection.drop(@streamed)
-          @streamed = nil
+        def whole(fields, body, timeouts, deadline)
+          exchange do
+            ask(fields, body, timeouts, deadline)
+            await { @call.answer.complete? }
+            respond(@call.answer.take).tap { finish }
+          end
+        end
+
+        def await(&done) = @connection.await(@call, &done)
+
+        def finish
+          @streaming = false
+          @connection.leave(@call)
+        end
+
+        # nginx refuses a stream with a body on a connection on which its settings are not acknowledged yet.
+        def ask(fields, body, timeouts, deadline, streamed: false)
+          raise forked if @connection.foreign?
+
+          answer = Answer.new(fields[0][1] == "HEAD", @connection.limits)
+          @call = Call.new(fields, answer, endpoint: endpoint, timeouts: timeouts, deadline: deadline, streamed: streamed)
+          await_greeting if body && !@session.greeted?
+          @connection.open(@call, fields, last: body.nil?)
+          send_body(body) if body
+          @call.sent
+        end
+
+        def await_greeting
+          @call.await_greeting
+          await { @session.greeted? }
+          @call.await_place
+        end
+
+        # A peer that has answered already does not need the rest.
+        def send_body(body)
+          pieces = body.is_a?(String) ? [body] : body
+          pieces.each { |piece| send_piece(piece) or return nil }
+          send_some("", last: true)
+        end
+
+        # @return [Boolean] whether more is wanted
+        def send_piece(piece)
+          at = 0
+          while at < piece.bytesize
+            sent = send_some(piece.byteslice(at, PIECE)) or return false
+            at += sent
+          end
+          true
+        end
+
+        # @return [Integer, nil] bytes; nil when the answer is complete
+        def send_some(bytes, last: false)
+          size = nil
+          await { @call.answer.complete? || (size = pass(bytes, last)) }
+          size
+        end
+
+        # @return [Integer, nil] nil when there is no room
+        def pass(bytes, last)
+          return if @session.congested?
+
+          size = [@session.room(@call.stream), bytes.bytesize].min
+          return unless size.positive? || (last && bytes.empty?)
+
+          @session.send_data(@call.stream, bytes.byteslice(0, size), last: last)
+          @call.move
+          size
+        end
+
+        def take
+          return if @call.answer.body.empty?
+
+          piece = @call.answer.take
+          @session.taken(@call.stream, piece.bytesize)
+          piece
+        end
+
+        def respond(body)
+          response = @call.response
+          response.body = body
+          response.trailers = @call.answer.trailers
+          response.durations = @call.durations
+          response.phases = @connection.take_phases
+          response
         end
 
         # @return [Array(String, Array<Array(String, String)>)] the authority, and the fields of a block that is the same for many
@@ -167,10 +255,10 @@ module Plait
         def raw(body) = body.respond_to?(:plain) ? body.plain : body
       end
 
-      # The connections of HTTP/2 of a client: one for each key, shared by all requests. While one request connects, others wait
-      # for that connection.
+      # The connections of HTTP/2 of a client: one for each origin, shared by all requests. While one request connects, others
+      # wait for that connection.
       class Sharing
-        # Keys of which is known that their peer does not speak HTTP/2.
+        # Origins that are known not to speak HTTP/2.
         KNOWN = 1024
         private_constant :KNOWN
 
@@ -185,7 +273,6 @@ module Plait
           @generation = Native.fork_generation
         end
 
-        # @param key [Object] of a Hash
         # @param deadline [Deadline, nil] for waiting until another request has connected
         # @param take [#call, nil] is given the Wire before an interrupt can come
         # @yield connects, when there is no connection that takes another request
@@ -193,8 +280,8 @@ module Plait
         # @return [Wire, Array(Io::TLS::Socket, Io::Connector::Phases)] what the block returned when the peer has not chosen
         #   HTTP/2
         # @raise [ConnectTimeout]
-        def wire(key, origin, deadline: nil, take: nil, &connect)
-          @lock.synchronize { find(key, origin, deadline, take) } || connect(key, origin, take, &connect)
+        def wire(origin, deadline: nil, take: nil, &connect)
+          @lock.synchronize { find(origin, deadline, take) } || connect(origin, take, &connect)
         end
 
         # @return [Integer] connections
@@ -209,13 +296,13 @@ module Plait
         private
 
         # @return [Wire, nil] nil: the caller is the one to connect
-        def find(key, origin, deadline, take)
+        def find(origin, deadline, take)
           start_anew if @generation != Native.fork_generation
           loop do
-            connection = @connections[key]
+            connection = @connections[origin]
             return place(connection, origin, take) if connection&.usable?
-            return if @others.key?(key)
-            return begin_connecting(key) unless @connecting.key?(key)
+            return if @others.key?(origin)
+            return begin_connecting(origin) unless @connecting.key?(origin)
             raise too_late(origin) if deadline&.expired?
 
             @changed.wait(@lock, deadline&.remaining)
@@ -223,25 +310,25 @@ module Plait
         end
 
         # @return [nil]
-        def begin_connecting(key)
-          @connecting[key] = true
+        def begin_connecting(origin)
+          @connecting[origin] = true
           nil
         end
 
-        def connect(key, origin, take)
+        def connect(origin, take)
           socket, phases = yield
-          return other(key, [socket, phases]) unless Protocols::HTTP2.spoken?(socket)
+          return other(origin, [socket, phases]) unless Protocols::HTTP2.spoken?(socket)
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
-          Uninterruptible.run { @lock.synchronize { place(@connections[key] = connection, origin, take) } }
+          Uninterruptible.run { @lock.synchronize { place(@connections[origin] = connection, origin, take) } }
         ensure
-          Uninterruptible.run { @lock.synchronize { @connecting.delete(key) && @changed.broadcast } }
+          Uninterruptible.run { @lock.synchronize { @connecting.delete(origin) && @changed.broadcast } }
         end
 
-        def other(key, answer)
+        def other(origin, answer)
           @lock.synchronize do
             @others.shift if @others.size >= KNOWN
-            @others[key] = true
+            @others[origin] = true
           end
           answer
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require "plait/io/channel"
 require "plait/io/stream"
 require "plait/native"
 require "plait/protocols/http1"
@@ -46,7 +47,7 @@ module Plait
       # @param phases [Io::Connector::Phases, nil] how long connecting took; the first response tells it
       # @raise [UsageError]
       def initialize(io, tls: false, endpoint: nil, phases: nil, limits: nil)
-        @stream = Io::Stream.over(io, endpoint: endpoint)
+        @stream = Io::Stream.new(io, endpoint: endpoint)
         raise UsageError, "TLS by #{io.class}: it takes an Io::TLS::Socket" if @stream.tls? != (tls || !io.is_a?(BasicSocket))
 
         @endpoint = endpoint
@@ -57,7 +58,6 @@ module Plait
         @state = :idle
         @sent = @received = false
         @uses_left = @kept_for = @kept_until = Float::INFINITY
-        @breaks = [SystemCallError, IOError, *(OpenSSL::SSL::SSLError if @stream.tls?)]
         @guard = Mutex.new
         @generation = Native.fork_generation
       end
@@ -330,7 +330,7 @@ module Plait
         sent = io.write_nonblock(bytes, exception: false)
         @sent = true if sent.is_a?(Integer)
         sent
-      rescue *@breaks => e
+      rescue *Io::Channel::BREAKS => e
         @failure = e
         @stopped = true
         0

@@ -4,7 +4,6 @@ require "socket"
 require_relative "connector/attempt"
 require_relative "endpoint"
 require_relative "resolver"
-require_relative "stream"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -14,7 +13,7 @@ module Plait
     #
     # @example
     #   connector = Io::Connector.new(tls: Io::TLS::Client.new)
-    #   stream = connector.stream(Io::Endpoint.parse("tls://example.org:443"), deadline: Plait::Deadline.after(5))
+    #   socket = connector.connect(Io::Endpoint.parse("tls://example.org:443"), deadline: Plait::Deadline.after(5))
     class Connector
       # Seconds between two attempts (RFC 8305 §5).
       STAGGER = 0.25
@@ -46,13 +45,6 @@ module Plait
         socket = tcp(endpoint, deadline: deadline, phases: phases)
         socket = timed(phases, :tls=) { @tls.handshake(socket, endpoint, deadline: deadline) } if endpoint.tls?
         done = socket
-      ensure
-        phases&.close unless done
-      end
-
-      # As {connect}.
-      def stream(endpoint, deadline: nil, phases: Phases.new)
-        done = Stream.over(connect(endpoint, deadline: deadline, phases: phases), endpoint: endpoint)
       ensure
         phases&.close unless done
       end

@@ -4,9 +4,9 @@ require "io/nonblock"
 require "socket"
 require_relative "endpoint"
 require_relative "listener/binding"
-require_relative "readiness"
 require_relative "stream"
 require_relative "native"
+require "plait/mechanisms/readiness"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 
@@ -116,22 +116,11 @@ module Plait
           until @stopped
             before&.call
             case socket = patiently(on_error) { accept_now }
-            when nil then wait(nil)
+            when nil then Readiness.wait([@io, @wake.first], [], nil)
             when Socket
               yield socket
               sleep(0) if (accepted += 1) % BATCH == 0 # others may have waited as long as these
             end
-          end
-        end
-      end
-
-      # @return [Socket, nil] nil when the listener was stopped or closed
-      # @raise [ReadTimeout]
-      def accept(deadline: nil)
-        use do
-          until @stopped
-            socket = accept_now and return socket
-            wait(deadline&.remaining) or raise ReadTimeout.new("no peer connected to #{@endpoint} in time", endpoint: @endpoint)
           end
         end
       end
@@ -141,10 +130,10 @@ module Plait
       # @raise [TLSError, ConnectTimeout] the socket is then closed
       def stream(socket, deadline: nil)
         peer = peer_of(socket)
-        Stream.over(@tls ? @tls.handshake(socket, peer, deadline: deadline) : socket, endpoint: peer)
+        Stream.new(@tls ? @tls.handshake(socket, peer, deadline: deadline) : socket, endpoint: peer)
       end
 
-      # Ends {#each} and {#accept} in this process, for good; what is in the backlog stays there, for other processes that
+      # Ends {#each} in this process, for good; what is in the backlog stays there, for other processes that
       # listen. From any thread, fiber or signal handler.
       def stop
         @stopped = true
@@ -217,12 +206,9 @@ module Plait
         end
       end
 
-      # @return [Boolean] whether something came: a connection, or the word to stop
-      def wait(seconds) = Readiness.readable([@io, @wake.first], seconds).any?
-
       # Longer each time, and no longer than until the word to stop.
       def rest
-        Readiness.readable([@wake.first], @pause)
+        @wake.first.wait_readable(@pause)
         @pause = [@pause * 2, LONGEST_PAUSE].min
       end
 

@@ -14,9 +14,10 @@ module Plait
     # {Plait::Pool} is the one for a single place, for connections of any kind.
     #
     # @example
-    #   pool.with(endpoint, deadline: deadline, connect: -> { connector.stream(endpoint, deadline: deadline) }) do |stream|
-    #     stream.exchange { … }
-    #   end
+    #   wire = nil
+    #   pool.checkout(endpoint, deadline: deadline, take: ->(taken) { wire = taken }) { connect(endpoint, deadline) }
+    #   …
+    #   pool.checkin(wire) # or discard, after an exchange that was broken off
     class Pool
       # The lock around the state of a pool, the wait of a checkout, and the new state of a forked process. The pool defines
       # `start_in_child`, `too_late` (an error) and `close_all`.
@@ -61,8 +62,8 @@ module Plait
 
       # @param per_key [Integer] connections for a key at most, idle and busy
       # @param max [Integer] connections at most; for a new one an idle one of another key is closed
-      # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, when next the pool is used or
-      #   swept; nil: never
+      # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, when the pool is used next; nil:
+      #   never
       # @param max_idle [Integer, nil] idle ones at most; the oldest is closed for a newer one; nil: half of the descriptors
       #   that this process may have
       # @param check_after [Numeric] seconds idle after which a connection is asked whether it is stale
@@ -77,32 +78,17 @@ module Plait
         @generation = Native.fork_generation
       end
 
-      # Gives the block a connection, and takes it back when the block comes to its end; any other end of the block (an
-      # exception, a kill, a cancellation, `break`) closes the connection.
+      # Every connection must come back by {checkin} or {discard}.
       # @param key [Object] the target of the connection; a key of a Hash
-      # @param deadline [Deadline, nil] for the connection, not for the block
-      # @param connect [#call] makes a new one; called without any lock. It may give the connection to its block: from then on no
-      #   interrupt can lose it
-      # @yieldparam connection [Object]
-      # @return [Object] the block's value
-      # @raise [PoolTimeout] when none came free in time
-      # @raise [UsageError] when the pool is closed
-      def with(key, connect:, deadline: nil)
-        checkout = Checkout.new(key)
-        connection = obtain(checkout, deadline, connect)
-        value = yield connection
-        finished = true
-        value
-      ensure
-        uninterruptible { settle(checkout, keep: finished) }
-      end
-
-      # As {with}, for longer than a block: every connection must come back by {checkin} or {discard}.
+      # @param deadline [Deadline, nil]
       # @param renew [Boolean, #call] whether to make a new connection, by the idle one, which is closed for it
       # @param take [#call, nil] is given the connection, before any interrupt can come. An interrupt while {checkout} returns
       #   would lose the returned connection
-      # @yieldreturn [Object] a new connection
+      # @yield makes a new one; called without any lock. It may give the connection to its block: from then on no interrupt can
+      #   lose it
       # @return [Object] a connection
+      # @raise [PoolTimeout] when none came free in time
+      # @raise [UsageError] when the pool is closed
       def checkout(key, deadline: nil, renew: false, take: nil, &connect)
         checkout = Checkout.new(key)
         taken = false
@@ -113,7 +99,7 @@ module Plait
         end
         connection
       ensure
-        uninterruptible { taken || settle(checkout, keep: false) }
+        uninterruptible { taken || settle(checkout) }
       end
 
       # Brings a connection back: to the checkout that has waited longest, or into the pool. A closed one gives its place to a
@@ -140,9 +126,6 @@ module Plait
 
       # Changes limits, see {#initialize}; each for connections that come after.
       def limit(**changes) = locked { @state.limit(**changes) }
-
-      # Closes connections that were idle for too long.
-      def sweep = change { @state.expired }
 
       # Closes idle connections.
       def clear = change { @state.clear }
@@ -204,10 +187,10 @@ module Plait
 
       # Ends a checkout at any stage, so that nothing of it remains in the state. Interrupts are held back by the caller: an
       # `ensure` itself can be interrupted.
-      def settle(checkout, keep:)
+      def settle(checkout)
         return unless checkout
 
-        close_all(synchronized { inherited?(checkout.connection) ? [] : @state.settle(checkout, keep: keep) })
+        close_all(synchronized { inherited?(checkout.connection) ? [] : @state.settle(checkout) })
       end
 
       # In the child of a fork all connections are the parent's.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "native"
-require_relative "readiness"
+require "plait/mechanisms/readiness"
 require "plait/values/deadline"
 
 module Plait
@@ -51,11 +51,8 @@ module Plait
       def wait(deadline = nil)
         attend do
           until @closed
-            look(0)
-            tokens = synchronize { @register.take(BATCH) }
+            tokens = look(deadline&.remaining)
             return tokens if tokens.any? || woken? || deadline&.expired?
-
-            look(deadline&.remaining)
           end
         end
       end
@@ -148,14 +145,14 @@ module Plait
 
       def woken? = @woken.tap { @woken = false }
 
-      # Marks the ready connections.
+      # @return [Array] tokens of ready connections, {BATCH} at most
       def look(seconds)
         readables, writables = synchronize { @register.awaited }
-        ready = Readiness.either([@wake.first, *readables], writables, seconds)
-        silence if ready.first.delete(@wake.first)
-        synchronize { @register.note(ready.first | ready.last) }
+        ready, writable = Readiness.wait([@wake.first, *readables], writables, seconds) || [[], []]
+        silence if ready.delete(@wake.first)
+        synchronize { @register.take(ready | writable, BATCH) }
       rescue IOError, Errno::EBADF
-        nil # one was closed meanwhile: it is no longer among the next ones
+        [] # one was closed meanwhile: it is no longer among the next ones
       end
 
       def signal_waiter
@@ -176,14 +173,13 @@ module Plait
 
       # The waiting connections: for what, and since when. One thread at a time uses it.
       class Register
-        Entry = Struct.new(:io, :token, :interest, :queue, :since, :state)
+        Entry = Struct.new(:io, :token, :interest, :queue, :since, :armed)
         private_constant :Entry
 
         # @param queues [Integer]
         def initialize(queues)
           @entries = {}.compare_by_identity
           @queues = Array.new(queues) { {}.compare_by_identity }
-          @ready = []
         end
 
         def size = @entries.size
@@ -207,7 +203,6 @@ module Plait
         def remove(io)
           entry = @entries.delete(io) or return false
 
-          entry.state = :absent
           @queues[entry.queue].delete(entry)
           true
         end
@@ -215,38 +210,26 @@ module Plait
         # @return [Array(Array<IO>, Array<IO>)] the ones to wait for as readable, and as writable; the longest waiting first
         def awaited
           @entries.each_key.select(&:closed?).each { |io| remove(io) }
-          armed = @entries.each_value.select { |entry| entry.state == :armed }
+          armed = @entries.each_value.select(&:armed)
           [READABLE, WRITABLE].map { |bit| armed.select { |entry| entry.interest.anybits?(bit) }.map(&:io) }
         end
 
         # @param ios [Array<IO>] the ready ones
-        def note(ios)
-          ios.filter_map { |io| @entries[io] }.each do |entry|
-            next unless entry.state == :armed
-
-            entry.state = :ready
-            @ready << entry
-          end
-        end
-
         # @param count [Integer] at most
-        # @return [Array] tokens of the ready ones, which are silent from now on
-        def take(count)
-          entries = []
-          while entries.size < count && (entry = @ready.shift)
-            entries << entry if entry.state == :ready # else it was removed or armed again meanwhile
-          end
-          tell(entries)
+        # @return [Array] tokens of the longest waiting ones, which are silent from now on
+        def take(ios, count)
+          ready = ios.to_h { |io| [io, true] }
+          tell(@entries.each_value.lazy.select { |entry| entry.armed && ready[entry.io] }.first(count))
         end
 
         # @return [Array] tokens
         def expire(queue, before)
           old = @queues[queue].each_key.take_while { |entry| entry.since < before }
-          tell(old.select { |entry| entry.state == :armed })
+          tell(old.select(&:armed))
         end
 
         # @return [Float, nil]
-        def oldest(queue) = @queues[queue].each_key.find { |entry| entry.state == :armed }&.since
+        def oldest(queue) = @queues[queue].each_key.find(&:armed)&.since
 
         private
 
@@ -255,7 +238,7 @@ module Plait
           @entries.delete(entry.io)
           @entries[entry.io] = entry
           entry.interest = interest
-          entry.state = :armed
+          entry.armed = true
           enqueue(entry, queue) unless keep
         end
 
@@ -267,7 +250,7 @@ module Plait
         end
 
         def tell(entries)
-          entries.each { |entry| entry.state = :reported }.map(&:token)
+          entries.each { |entry| entry.armed = false }.map(&:token)
         end
       end
       private_constant :Register

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "socket"
+require_relative "channel"
 require_relative "gather"
 require "plait/native"
 require "plait/values/deadline"
@@ -9,11 +10,12 @@ require "plait/values/errors"
 
 module Plait
   module Io
-    # A connected socket with a read buffer and deadlines. It serves one reader and one writer at a time.
+    # A connected socket with a read buffer and deadlines. It serves one reader and one writer at a time. With TLS an end without
+    # the peer's close_notify is an error: an attacker may have cut it.
     #
-    # What fails within {#read_exactly}, {#write} or {#exchange} leaves half a message on its way, so they close the stream
-    # when they are left by an exception: a timeout, a kill or a cancellation too. {#fill} and {#wait_readable} lose nothing
-    # when they are interrupted, and leave it open.
+    # What fails within {#read_exactly} or {#write} leaves half a message on its way, so they close the stream when they are
+    # left by an exception: a timeout, a kill or a cancellation too. {#fill} loses nothing when it is interrupted, and leaves
+    # it open.
     class Stream
       # Bytes asked for at once.
       CHUNK = 64 * 1024
@@ -25,14 +27,9 @@ module Plait
 
       # Interrupts are held back where bytes are between two places.
       NEVER = { Object => :never }.freeze
-      BREAKS = [SystemCallError, IOError].freeze
+      # What a broken connection raises.
+      BREAKS = Channel::BREAKS
       private_constant :NEVER, :BREAKS
-
-      # @param io [Socket, TLS::Socket] connected
-      # @return [Stream] of the class that fits
-      def self.over(io, endpoint: nil)
-        io.respond_to?(:stream) ? io.stream(endpoint: endpoint) : new(io, endpoint: endpoint)
-      end
 
       # @return [BasicSocket, TLS::Socket]
       attr_reader :io
@@ -41,7 +38,7 @@ module Plait
       # @return [String] binary: what was received and not consumed; the next operation changes it
       attr_reader :buffer
 
-      # @param io [BasicSocket] connected; the stream's own from now on
+      # @param io [BasicSocket, TLS::Socket] connected; the stream's own from now on
       # @param endpoint [Endpoint, nil] for messages
       def initialize(io, endpoint: nil)
         @io = io
@@ -50,7 +47,7 @@ module Plait
         @generation = Native.fork_generation
       end
 
-      def tls? = false
+      def tls? = @io.respond_to?(:say_goodbye)
 
       def closed? = @closed || false
 
@@ -104,16 +101,6 @@ module Plait
         guarded(:read, closing: true) { complete(whole, count, deadline) }
       end
 
-      # Waits until there is something to read, or the end of the input.
-      # @return [true]
-      # @raise [ReadTimeout]
-      # @raise [ConnectionClosed] when it was closed on this side
-      def wait_readable(deadline: nil)
-        return true unless @buffer.empty? && pending.zero?
-
-        guarded(:read) { await(:wait_readable, deadline) }
-      end
-
       # @!group Writing
 
       # Writes the parts one after another: small ones together by one system call, large ones without a copy. Closes the
@@ -129,31 +116,13 @@ module Plait
 
       # @!group The whole
 
-      # Guards an exchange, such as a request and its answer: no other one may run on this stream meanwhile, and unless
-      # the block comes to its end the stream is closed, by any other end (an exception, a timeout, a kill, a
-      # cancellation, `break`, `return`, `throw`): a late answer is dropped.
-      # @return [Object] the block's value
-      # @raise [UsageError] for a second one at the same time
-      def exchange
-        enter
-        entered = true
-        value = yield self
-        finished = true
-        value
-      ensure
-        # It stays marked unless all is well, in case a second interrupt keeps us from closing it.
-        if finished then @exchanging = false
-        elsif entered then close
-        end
-      end
-
       # Looks at an idle connection, with one system call.
       # @return [Boolean] whether it is of no use: closed, reset, or the peer has sent unasked bytes
       def stale?
-        return true if closed? || @exchanging || !@buffer.empty?
+        return true if closed? || !@buffer.empty?
 
         unasked?
-      rescue *breaks
+      rescue *BREAKS
         true
       end
 
@@ -185,7 +154,7 @@ module Plait
         value = yield
         finished = true
         value
-      rescue *breaks => e
+      rescue *BREAKS => e
         raise failure(direction, e)
       ensure
         close if closing && !finished
@@ -256,19 +225,11 @@ module Plait
         release if @closed
       end
 
-      def enter
-        raise @closed ? closed_here : in_use if @closed || @exchanging
-
-        @exchanging = true
+      # With TLS session tickets may lie there unread: OpenSSL takes them, and then says that nothing is there.
+      def unasked?
+        got = @io.is_a?(BasicSocket) ? @io.recv_nonblock(1, Socket::MSG_PEEK, exception: false) : append(1)
+        got != :wait_readable
       end
-
-      def unasked? = @io.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
-
-      # What a broken connection raises.
-      def breaks = BREAKS
-
-      # @return [Integer] bytes that were received and decoded, and that no wait for the descriptor would tell of
-      def pending = 0
 
       def release = quietly { @io.close unless @reading || @writing }
 
@@ -277,7 +238,7 @@ module Plait
       # The connection is gone already: so be it.
       def quietly
         yield
-      rescue *breaks
+      rescue *BREAKS
         nil
       end
 
@@ -291,8 +252,6 @@ module Plait
       end
 
       def closed_here = ConnectionClosed.new("the connection to #{peer} was closed on this side", endpoint: @endpoint)
-
-      def in_use = UsageError.new("#{inspect} is in use: an exchange on it has not ended")
 
       # @param direction [Symbol] :read or :write
       # @param error [StandardError] the system's, or OpenSSL's

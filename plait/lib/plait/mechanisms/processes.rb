@@ -16,6 +16,7 @@ require_relative "processes/pool"
 require_relative "processes/worker_loop"
 require_relative "scope/threaded"
 require_relative "state"
+require_relative "readiness"
 
 module Plait
   module Mechanisms

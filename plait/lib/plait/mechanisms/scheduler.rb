@@ -16,6 +16,7 @@ require_relative "scheduler/thread_hooks"
 require_relative "scheduler/waiting"
 require_relative "scheduler/watchdog"
 require_relative "../values/deadline"
+require_relative "../values/errors"
 
 module Plait
   # An event loop for one thread, behind Ruby's Fiber::Scheduler interface: `Fiber.set_scheduler(Plait::Scheduler.new)`
@@ -48,6 +49,29 @@ module Plait
       scheduler = Fiber.current_scheduler
       scheduler if scheduler.is_a?(Scheduler)
     end
+
+    # The loop that the calling fiber can turn while it waits: that of its thread, or a new one.
+    # @param example [String] of the call, inside a fiber
+    # @yieldparam own [Scheduler] the new one
+    # @return [Scheduler]
+    # @raise [UnsupportedError]
+    # @api private
+    def self.turned_by_caller(example)
+      existing = Fiber.scheduler
+      return existing if existing.is_a?(self) && existing.home?
+      raise UnsupportedError, foreign(existing, example) if existing
+
+      new.tap do |own|
+        yield own
+        Fiber.set_scheduler(own)
+      end
+    end
+
+    def self.foreign(scheduler, example)
+      "this thread has a #{scheduler.class}, but the call comes from outside its fibers, or from a blocking one; make it " \
+        "inside one: #{example}"
+    end
+    private_class_method :foreign
 
     # @param blocking [nil, :warn, :raise, :record, #call] the reaction to a call that blocks the loop
     # @param threshold [Float] seconds after which it counts as blocked
@@ -110,6 +134,25 @@ module Plait
 
     # @return [Boolean] whether no fiber and no job is left
     def idle? = @live.zero?
+
+    # Runs until nothing is left to do, or the deadline has passed.
+    # @param deadline [Deadline, nil]
+    # @return [Boolean] whether nothing is left to do
+    # @api private
+    def run_out(deadline)
+      deadline ? run_within(deadline.remaining) { idle? } : run
+      idle?
+    end
+
+    # As {run_until}, no longer than these seconds.
+    # @api private
+    def run_within(seconds)
+      late = false
+      alarm = after(seconds) { late = true }
+      run_until { late || yield }
+    ensure
+      alarm&.cancel
+    end
 
     # Runs a job on a fiber that is used again, soon after: in the order of the calls, when the current fiber waits.
     # @param job [#run] must not raise

@@ -14,7 +14,7 @@ class ProcessesOutboxTest < Minitest::Test
 
   def test_small_parts_are_one_write
     writes = 0
-    readiness = Plait::Mechanisms.const_get(:Processes)::Readiness.singleton_class
+    readiness = Plait.const_get(:Readiness).singleton_class
     counter = TracePoint.new(:call) { |call| writes += 1 if call.defined_class == readiness && call.method_id == :write }
     @outbox << +"one" << +"two" << +"three"
     counter.enable { @outbox.flush }

@@ -35,7 +35,7 @@ module Plait
           return true if @busy
 
           @busy = true
-          @pool.loop.spawn(self)
+          @pool.scheduler.spawn(self)
           true
         end
 
@@ -55,7 +55,7 @@ module Plait
 
         def leave
           @busy = false
-          @pool.loop.finished
+          @pool.scheduler.finished
           @pool.loop.wake_caller
         end
       end
@@ -114,7 +114,10 @@ module Plait
         # loop each item in flight gets one.
         BACKLOG = 2
 
+        # @return [Loop]
         attr_reader :loop
+        # @return [Scheduler, ForeignLoop] of the loop
+        attr_reader :scheduler
         # @return [Object] the item that was taken last
         attr_reader :taken
 
@@ -125,6 +128,7 @@ module Plait
         # @yieldreturn [Slot] a new one
         def initialize(source, limit, outcomes: false, waits: true, &slot)
           @loop = Loop.for_caller
+          @scheduler = @loop.scheduler
           @source = source
           @limit = limit
           @backlog = limit * BACKLOG
@@ -138,14 +142,14 @@ module Plait
           @parked = []
         end
 
-        # @param deadline [Deadline, nil] for fibers left behind
+        # @param deadline [Deadline, nil] for the source, and for fibers left behind
         # @yieldparam answer [Response, Outcome] the Response has the index of its item; an Outcome where a slot raised
         # @return [Boolean] see {Loop#await_rest}
         def each(deadline)
           @source.open(self)
           add_worker
           until over?
-            @loop.wait { !@answers.empty? || @aborted || over? }
+            wait(deadline) { !@answers.empty? || @aborted || over? }
             raise @aborted if @aborted
 
             yield(@answers.shift) until @answers.empty?
@@ -197,7 +201,7 @@ module Plait
 
         # Waits, if too many answers wait for the caller.
         def pause
-          @loop.park { |place| @parked << place } if full? && !@cancelled
+          @scheduler.park { |place| @parked << place } if full? && !@cancelled
         end
 
         # @param error [Exception] of the pool, not of an item: the caller's
@@ -207,7 +211,7 @@ module Plait
         end
 
         def left(worker)
-          @loop.finished # first: without this a loop would never end, see {Mechanisms::Fibers::Pool}
+          @scheduler.finished # first: without this a loop would never end, see {Mechanisms::Fibers::Pool}
           @workers.delete(worker)
           @loop.wake_caller
         end
@@ -221,7 +225,7 @@ module Plait
         def start(slot)
           worker = Worker.new(self, slot)
           @workers[worker] = true
-          @loop.spawn(worker)
+          @scheduler.spawn(worker)
         end
 
         # @return [Slot, nil] for a further item; nil: there is none, or enough are in flight
@@ -248,6 +252,13 @@ module Plait
 
         private
 
+        def wait(deadline, &condition)
+          return @loop.wait(&condition) if deadline.nil? || deadline.expired?
+
+          @loop.wait_briefly(deadline.remaining, &condition)
+          @source.expire if deadline.expired?
+        end
+
         def deserted? = @workers.empty? && !@waiter&.busy?
 
         def go_on(slot)
@@ -262,7 +273,7 @@ module Plait
         def full? = @answers.size >= @backlog
 
         def resume
-          @loop.wake(@parked.pop) until @parked.empty?
+          @scheduler.wake(@parked.pop) until @parked.empty?
         end
 
         def shut

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/interruption"
 require "plait/values/errors"
 require_relative "../url"
 require_relative "loop"
@@ -43,7 +42,7 @@ module Plait
             return index if index
             return if @closed || (@size.zero? && @source.over?)
 
-            @pool.loop.park { |place| @parked << place } if @size.positive?
+            @pool.scheduler.park { |place| @parked << place } if @size.positive?
           end
         end
 
@@ -63,6 +62,8 @@ module Plait
           @pool = pool
           @source.open(pool)
         end
+
+        def expire = @source.expire
 
         def close
           @closed = true
@@ -114,7 +115,7 @@ module Plait
 
         def wake
           place = @parked.pop
-          @pool.loop.wake(place) if place
+          @pool.scheduler.wake(place) if place
         end
 
         # @return [String, nil] nil for an object that is no request: sending it raises
@@ -166,40 +167,13 @@ module Plait
 
         def done(_item) = nil
 
+        # The deadline has passed.
+        def expire = nil
+
         # No item is taken any more.
         def close = @at = Float::INFINITY
       end
       private_constant :ArraySource
-
-      # Calls a block at a deadline, in a fiber of the current scheduler.
-      class Alarm
-        def initialize(loop, deadline, &block)
-          @loop = loop
-          @deadline = deadline
-          @block = block
-          loop.spawn(self)
-        end
-
-        # In a fiber; never raises.
-        def run
-          @fiber = Fiber.current
-          sleep(@deadline.remaining) unless @stopped
-          @fiber = nil
-          @block.call unless @stopped
-        rescue Mechanisms::Interruption
-          nil
-        ensure
-          @fiber = nil
-          @loop.finished
-        end
-
-        def stop
-          @stopped = true
-          fiber = @fiber or return
-          @loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
-        end
-      end
-      private_constant :Alarm
 
       # A source that may be lazy, slow or endless. A fiber of its own reads it, a few items ahead: while it waits for its next
       # item the workers go on.
@@ -211,12 +185,10 @@ module Plait
 
         # @param items [#each_entry]
         # @param ahead [Integer] items that are read before a worker takes them
-        # @param deadline [Deadline, nil] after which it is read no further
-        # @param strict [Boolean] whether it is an error that it was not read to its end
-        def initialize(items, ahead, deadline: nil, strict: true)
+        # @param strict [Boolean] whether it is an error that it was not read to its end in time
+        def initialize(items, ahead, strict: true)
           @source = items
           @ahead = ahead
-          @deadline = deadline
           @strict = strict
           @items = []
           @idle = []
@@ -229,7 +201,7 @@ module Plait
           while @items.empty?
             return if @finished
 
-            @pool.loop.park { |place| @idle << place }
+            @pool.scheduler.park { |place| @idle << place }
           end
           @item = @items.shift
           read_on if @items.size <= @ahead / 2
@@ -245,8 +217,7 @@ module Plait
 
         def open(pool)
           @pool = pool
-          @clock = Alarm.new(pool.loop, @deadline) { expire } if @deadline
-          pool.loop.spawn(self)
+          pool.scheduler.spawn(self)
         end
 
         def done(_item) = nil
@@ -257,11 +228,20 @@ module Plait
           stop
         end
 
+        # It is read no further. The items that were read are still taken; their slots raise DeadlineExceeded.
+        def expire
+          return if @finished
+
+          stop
+          finish
+          @pool.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
+        end
+
         private
 
         def leave
           finish
-          @pool.loop.finished
+          @pool.scheduler.finished
         end
 
         def work
@@ -274,36 +254,25 @@ module Plait
 
         def offer(item)
           @items << item
-          @idle.empty? ? @pool.add_worker : @pool.loop.wake(@idle.pop)
-          @pool.loop.park { |place| @waiting = place } if @items.size >= @ahead
+          @idle.empty? ? @pool.add_worker : @pool.scheduler.wake(@idle.pop)
+          @pool.scheduler.park { |place| @waiting = place } if @items.size >= @ahead
         end
 
         def read_on
           place = @waiting or return
           @waiting = nil
-          @pool.loop.wake(place)
-        end
-
-        # The items that were read are still taken; their slots raise DeadlineExceeded.
-        def expire
-          return if @finished
-
-          stop
-          finish
-          @pool.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
+          @pool.scheduler.wake(place)
         end
 
         def stop
           @finished = true
-          @clock&.stop
           cancel
         end
 
         # Workers that wait for an item leave.
         def finish
           @finished = true
-          @clock&.stop
-          @pool.loop.wake(@idle.pop) until @idle.empty?
+          @pool.scheduler.wake(@idle.pop) until @idle.empty?
           @pool.loop.wake_caller
         end
       end

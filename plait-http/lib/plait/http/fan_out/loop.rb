@@ -30,7 +30,7 @@ module Plait
 
           @cancelled = true
           fiber = @fiber or return
-          @pool.loop.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
+          @pool.scheduler.interrupt(fiber, Mechanisms::Interruption.new) { @fiber }
         end
       end
 
@@ -45,48 +45,25 @@ module Plait
         # @raise [UnsupportedError]
         def self.for_caller = Fiber.current_scheduler ? Shared.new : new
 
+        # @return [Scheduler, ForeignLoop]
+        attr_reader :scheduler
+
         def initialize
           @scheduler = attach
         end
-
-        # @param job [#run] must not raise, and says {#finished} when it is over
-        def spawn(job) = @scheduler.spawn(job)
-
-        def finished = @scheduler.finished
 
         # Lets the fibers run until the block is true; {#wake_caller} has it called again.
         def wait(&condition) = @scheduler.run_until(&condition)
 
         # As {wait}, with a time limit.
-        def wait_briefly(seconds, &condition)
-          over = false
-          alarm = @scheduler.after(seconds) { over = true }
-          @scheduler.run_until { over || condition.call }
-        ensure
-          alarm&.cancel
-        end
+        def wait_briefly(seconds, &condition) = @scheduler.run_within(seconds, &condition)
 
         # Called by a fiber: the caller in {#wait} looks again.
         def wake_caller = @scheduler.ready(EndOfTurn)
 
-        # Suspends the current fiber.
-        # @yieldparam place [Object] for {#wake}
-        def park(&block) = @scheduler.park(&block)
-
-        def wake(place) = @scheduler.wake(place)
-
-        # Raises an exception in a fiber where it waits.
-        # @yieldreturn [Boolean] whether the fiber still waits for it
-        def interrupt(fiber, exception, &block) = @scheduler.interrupt(fiber, exception, &block)
-
         # Waits for fibers that the caller or its source has started by Fiber.schedule.
         # @return [Boolean] whether they ended in time
-        def await_rest(deadline)
-          return true if @own.nil? || @scheduler.idle?
-
-          deadline ? wait_briefly(deadline.remaining) { @scheduler.idle? } : wait { @scheduler.idle? }
-          @scheduler.idle?
-        end
+        def await_rest(deadline) = @own.nil? || @scheduler.run_out(deadline)
 
         # Ends the loop: cancels the fibers that are left.
         # @param grace [Numeric] seconds for their `ensure` parts
@@ -108,19 +85,12 @@ module Plait
           wait_briefly(grace) { @scheduler.idle? }
         end
 
-        def attach
-          existing = Fiber.scheduler
-          return Scheduler.new.tap { |own| Fiber.set_scheduler(@own = own) } unless existing
-          return existing if existing.is_a?(Scheduler) && existing.home?
-
-          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers, or from " \
-                                  "a blocking one; make it inside one: Fiber.schedule { Plait::HTTP.fan_out(...) }"
-        end
+        def attach = Scheduler.turned_by_caller("Fiber.schedule { Plait::HTTP.fan_out(...) }") { |own| @own = own }
 
         # The loop of the calling fiber.
         class Shared < Loop
           def wait
-            park { |place| @waiting = place } until yield
+            @scheduler.park { |place| @waiting = place } until yield
           ensure
             @waiting = nil
           end
@@ -134,7 +104,7 @@ module Plait
           def wake_caller
             place = @waiting
             @waiting = nil
-            wake(place) if place
+            @scheduler.wake(place) if place
           end
 
           def await_rest(_deadline) = true

@@ -1,29 +1,39 @@
 # frozen_string_literal: true
 
-require_relative "call"
 require "plait/io/channel"
 require "plait/native"
-require_relative "callers"
-require_relative "../timeouts"
 require "plait/protocols/http1/rules"
 require "plait/protocols/http2/client"
+require "plait/values/deadline"
 require "plait/values/errors"
+require_relative "call"
+require_relative "../timeouts"
 
 module Plait
   module HTTP
     module HTTP2
-      # One connection for many requests at once, from any threads and fibers, without pools, redirects and retries. A request
-      # that is broken off (a timeout, a kill, a cancellation) resets its own stream, and the others go on.
+      # One connection for many calls at once, from any threads and fibers. One call reads for all, one waits until it can send,
+      # the others sleep. There is no other thread or fiber: an idle connection is a descriptor.
+      #
+      # A call that leaves (by an answer, a timeout, a kill, a cancellation) gives its work to one that sleeps. One that is broken
+      # off resets its own stream, and the others go on.
       class Connection
         include WireComplaints
 
-        # Bytes of a body handed on at once.
-        PIECE = 64 * 1024
+        # Reads without waiting, before other threads get their turn.
+        TURN = 16
+        # Interrupts are held back where the session is between two states. Nothing in there waits.
+        NEVER = { Object => :never }.freeze
+        # Whether a call reads and writes => what it waits for.
+        MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
+        private_constant :TURN, :NEVER, :MODES
 
         # @return [Io::Endpoint, String, nil]
         attr_reader :endpoint
-        # @return [Io::Connector::Phases, nil] how long it took to connect
-        attr_reader :phases
+        # @return [Protocols::HTTP1::Limits]
+        attr_reader :limits
+        # @return [Protocols::HTTP2::Client]
+        attr_reader :session
 
         # @param io [Io::TLS::Socket, BasicSocket] connected, to a peer that has agreed to HTTP/2; the connection's own now
         # @param endpoint [Io::Endpoint, String, nil] for messages
@@ -34,167 +44,272 @@ module Plait
           @endpoint = endpoint
           @phases = phases
           @limits = limits || Protocols::HTTP1::Limits.new
-          @callers = Callers.new(@channel, @limits.head) { |call, reason| complaint(call, reason) }
-          @session = @callers.session
+          @session = Protocols::HTTP2::Client.new(self, head: @limits.head, clock: Deadline.method(:now))
+          @lock = Mutex.new
+          @sleeping = {}.compare_by_identity
+          @touched = {}.compare_by_identity # calls for which something has changed
+          @queue = []
           @generation = Native.fork_generation
         end
 
         # @return [Io::TLS::Socket, BasicSocket]
         def io = @channel.io
 
-        # @param fields [Array<Array(String, String)>] see {RequestFields}
-        # @param body [#each, String, nil] not framed
-        # @param deadline [Float, nil] monotonic seconds
-        # @yieldparam call [Call] before anything is done
-        # @return [Response] whole
+        # @return [Io::Connector::Phases, nil] how long it took to connect; the first time
+        def take_phases = @phases.tap { @phases = nil }
+
+        # @!group For its calls
+
+        # Waits until the block says that it is done, which runs under the lock whenever something has changed.
+        # @yieldreturn [Boolean]
         # @raise [ReadTimeout, WriteTimeout, PoolTimeout] PoolTimeout: the peer allows no more streams at once
         # @raise [ConnectionClosed] when the stream was reset or the connection ended; retry_safe? tells whether the peer has
         #   said that it did nothing
         # @raise [RemoteProtocolError, LimitExceeded, TruncatedError]
-        def call(fields, body, timeouts, deadline)
-          exchange(fields, timeouts, deadline) do |call|
-            yield call if block_given?
-            ask(call, fields, body)
-            @callers.await(call) { call.answer.complete? }
-            respond(call, call.answer.take)
+        def await(call, &done)
+          rounds = 0
+          until (mode = step(call, &done)) == :done
+            @channel.wait(mode, call.patience) if mode
+            sleep(0) if mode.nil? && ((rounds += 1) % TURN).zero?
+          end
+        rescue IOError => e
+          raise complaint(call, e)
+        ensure
+          locked { hand_on(call) }
+        end
+
+        # Waits for a stream, and opens it in the order in which they came.
+        # @param fields [Array<Array(String, String)>] see {RequestFields}
+        # @param last [Boolean] whether there is no body
+        def open(call, fields, last:)
+          locked { @queue << call }
+          await(call) do
+            raise complaint(call, "takes no more requests: the peer goes away") if @session.ending?
+
+            @queue.first.equal?(call) && @session.place? && begin_call(@queue.shift, fields, last)
           end
         end
 
-        # As {#call}; the body is to be had by {#read_piece}, and {#drop} ends it.
-        # @return [Array(Response, Call)]
-        def open(fields, body, timeouts, deadline)
-          exchange(fields, timeouts, deadline, streamed: true) do |call|
-            yield call if block_given?
-            ask(call, fields, body)
-            @callers.await(call) { call.answer.status }
-            [respond(call, nil), call]
+        # Forgets a call that is over, or whose caller has gone.
+        def leave(call)
+          return abandon if foreign?
+
+          locked do
+            @queue.delete(call)
+            @session.reset(call.stream, :cancel) if call.stream && !@over
+            push
+            hand_on(call)
           end
         end
 
-        # @param call [Call] of {open}
-        # @return [String, nil] binary; nil at the end
-        def read_piece(call)
-          piece = nil
-          call.move
-          @callers.await(call) { (piece = take(call)) || call.answer.complete? }
-          piece
-        end
-
-        # Ends a call of {open}.
-        def drop(call) = foreign? ? abandon : @callers.leave(call)
+        # @!group State
 
         # @return [Boolean] whether another request can be made on it
-        def usable? = !foreign? && !@callers.over? && !@session.ending?
+        def usable? = !foreign? && @over.nil? && !@session.ending?
 
         # @return [Boolean] whether the peer has said that it takes no more requests here, which it may at any time
         def sent_away? = @session.leaving?
 
-        # Looks at it, with a system call or two, unless a call reads.
+        # Looks at it, with a system call or two, unless a call reads: takes the bytes that are there, answers pings.
         # @return [Boolean] whether it is of no more use
-        def stale? = foreign? || @callers.look
+        def stale?
+          return true if foreign?
+
+          locked do
+            nil while @reader.nil? && !@over && take_what_is_there
+            !usable?
+          end
+        end
 
         # @return [Integer] requests under way
         def size = @session.size
 
-        def closed? = @callers.over?
+        def closed? = !@over.nil?
+
+        # @return [Boolean] whether it is the parent process's
+        def foreign? = @generation != Native.fork_generation
 
         # Sends GOAWAY and closes it. Its calls raise {ConnectionClosed}.
-        def close = foreign? ? abandon : @callers.close("was closed on this side")
+        def close = foreign? ? abandon : locked { end_all("was closed on this side") }
 
-        # Closes our descriptor of a connection that another process goes on using.
-        def abandon = @callers.abandon
+        # Closes our descriptor of a connection that another process goes on using: the work of its threads is half done here.
+        def abandon
+          @over = "is the parent process's"
+          @channel.abandon
+        end
 
         def inspect = "#<#{self.class} #{@endpoint} #{closed? ? "closed" : "#{size} under way"}>"
 
+        # @!group Events of the session, under the lock
+
+        def head(stream, fields, last) = deliver(stream.owner) { |answer| answer.head(fields, last) }
+
+        # A body that is not streamed is taken at once.
+        def data(stream, bytes)
+          call = stream.owner
+          deliver(call) { |answer| answer.data(bytes) }
+          @session.taken(stream, bytes.bytesize) unless call.streamed
+        end
+
+        def finish(stream, _trailers) = deliver(stream.owner, &:finish)
+
+        # After the whole answer the peer may say that it wants no more of the request (RFC 9113 §8.1).
+        def reset(stream, reason)
+          call = stream.owner
+          return if reason.nil? || call.over?
+
+          @touched[call] = true
+          call.fail(reason.is_a?(Symbol) ? call.turned_away(reason) : call.blame(reason))
+        end
+
+        # More may be sent, which one call may wait for, or each.
+        def granted(stream) = stream ? @touched[stream.owner] = true : wake(&:sending?)
+
+        # RFC 9113 §6.8
+        def go_away(last, error, words)
+          about = "the peer goes away (#{error.upcase}#{": #{words.inspect[0, 200]}" unless words.empty?})"
+          @session.streams.each do |stream|
+            next if stream.id <= last
+
+            @touched[stream.owner] = true
+            stream.owner.fail(stream.owner.closed("#{about}, and nothing of it was done", retry_safe: true))
+          end
+        end
+
+        # @!endgroup
+
         private
 
-        def foreign? = @generation != Native.fork_generation
-
-        # A call that is left early is reset; one that is streamed goes on.
-        def exchange(fields, timeouts, deadline, streamed: false)
-          raise forked if foreign?
-
-          call = build(fields, timeouts, deadline, streamed)
-          value = yield call
-          kept = streamed
-          value
-        ensure
-          drop(call) if call && !kept
-        end
-
-        def build(fields, timeouts, deadline, streamed)
-          answer = Answer.new(fields[0][1] == "HEAD", @limits)
-          Call.new(fields, answer, endpoint: @endpoint, timeouts: timeouts, deadline: deadline, streamed: streamed)
-        end
-
-        # nginx refuses a stream with a body on a connection on which its settings are not acknowledged yet.
-        def ask(call, fields, body)
-          await_greeting(call) if body && !@session.greeted?
-          @callers.open(call, fields, last: body.nil?)
-          send_body(call, body) if body
-          call.sent
-        end
-
-        def await_greeting(call)
-          call.await_greeting
-          @callers.await(call) { @session.greeted? }
-          call.await_place
-        end
-
-        # A peer that has answered already does not need the rest.
-        def send_body(call, body)
-          pieces = body.is_a?(String) ? [body] : body
-          pieces.each { |piece| send_piece(call, piece) or return nil }
-          send_some(call, "", last: true)
-        end
-
-        # @return [Boolean] whether more is wanted
-        def send_piece(call, piece)
-          at = 0
-          while at < piece.bytesize
-            sent = send_some(call, piece.byteslice(at, PIECE)) or return false
-            at += sent
-          end
+        # @return [true]
+        def begin_call(call, fields, last)
+          call.stream = @session.open(call, fields, last: last)
+          call.opened
           true
         end
 
-        # @return [Integer, nil] bytes; nil when the answer is complete
-        def send_some(call, bytes, last: false)
-          size = nil
-          @callers.await(call) { call.answer.complete? || (size = pass(call, bytes, last)) }
-          size
+        def deliver(call)
+          @touched[call] = true
+          yield call.answer unless call.over?
+          call.received
+        rescue RemoteProtocolError => e
+          call.fail(call.blame(e))
         end
 
-        # @return [Integer, nil] nil when there is no room
-        def pass(call, bytes, last)
-          return if @session.congested?
+        def locked(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
 
-          size = [@session.room(call.stream), bytes.bytesize].min
-          return unless size.positive? || (last && bytes.empty?)
+        # @return [Symbol, nil] :done, what to wait for (:read, :write, :read_write), or nil: look again
+        def step(call, &done)
+          @lock.synchronize do
+            ready = Thread.handle_interrupt(NEVER) { ready?(call, &done) }
+            next ready if ready == :done
+            next if ready == :again
 
-          @session.send_data(call.stream, bytes.byteslice(0, size), last: last)
-          call.move
-          size
+            work_for(call) || sleep_on(call)
+          end
         end
 
-        def take(call)
-          return if call.answer.body.empty?
+        def ready?(call)
+          call.check!
+          # A whole answer is had even from a connection that is over.
+          return push || :done if (@over.nil? || call.answer.complete?) && yield
+          raise complaint(call, @over) if @over
 
-          piece = call.answer.take
-          @session.taken(call.stream, piece.bytesize)
-          piece
+          call.check_time!
+          push
+          :again if reader?(call) && take_what_is_there
         end
 
-        def respond(call, body)
-          response = call.response
-          response.body = body
-          response.trailers = call.answer.trailers
-          response.durations = call.durations
-          response.phases = @phases unless @reported
-          @reported = true
-          response
+        def reader?(call) = @reader.nil? || @reader.equal?(call)
+
+        # @return [Boolean] whether there was anything
+        def take_what_is_there
+          bytes = @channel.receive or return false
+          @session.receive(bytes)
+          push
+          wake_touched
+          true
+        rescue RemoteProtocolError, EOFError, *Io::Channel::BREAKS => e
+          push
+          end_all(e)
+          true
         end
 
+        # Sends without waiting. A peer that has stopped reading may still send an answer.
+        # @return [nil]
+        def push
+          congested = @session.congested?
+          @channel.transmit(@session.output) unless @session.output.empty? || @deaf
+          @session.output.clear if @deaf
+          wake(&:sending?) if congested && !@session.congested?
+          nil
+        rescue *Io::Channel::BREAKS
+          @deaf = true
+          @session.output.clear
+          nil
+        end
+
+        def work_for(call)
+          @reader ||= call
+          @writer = nil if @writer.equal?(call)
+          @writer ||= call unless @session.output.empty?
+          MODES[[@reader.equal?(call), @writer.equal?(call)]]
+        end
+
+        def sleep_on(call)
+          @sleeping[call] = true
+          call.changed.wait(@lock, call.patience)
+          nil
+        ensure
+          @sleeping.delete(call)
+        end
+
+        # Gives the work of a call to one that sleeps.
+        def hand_on(call)
+          put_down(call)
+          return release if @over
+
+          @sleeping.each_key.first&.changed&.signal if idle?
+          @queue.first&.changed&.signal
+          # The peer goes away, and all calls have their answers.
+          end_all("is closed: the peer goes away") if @session.ending? && @session.idle?
+        end
+
+        def put_down(call)
+          @reader = nil if @reader.equal?(call)
+          @writer = nil if @writer.equal?(call)
+        end
+
+        # @return [Boolean] whether no call reads, or none sends the output
+        def idle? = @reader.nil? || (@writer.nil? && !@session.output.empty?)
+
+        def wake_touched
+          @touched.each_key { |call| call.changed.signal }
+          @touched.clear
+          @queue.first&.changed&.signal
+        end
+
+        def wake(&which) = @sleeping.each_key.select(&which).each { |call| call.changed.signal }
+
+        def end_all(reason)
+          return if @over
+
+          @session.drain
+          push
+          @over = reason
+          @sleeping.each_key { |call| call.changed.signal }
+          @reader || @writer ? @channel.shut : release
+        end
+
+        # The last call that waits on the descriptor closes it.
+        def release
+          return if @reader || @writer || @released
+
+          @released = true
+          @channel.close
+        end
+
+        # @param reason [String, Exception] why the connection is of no more use
+        # @return [Exception] for that call
         def complaint(call, reason)
           case reason
           when RemoteProtocolError then call.blame(reason)

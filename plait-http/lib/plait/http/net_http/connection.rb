@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "socket"
+require "plait/io/stream"
 require "plait/native"
 require "plait/values/deadline"
 
@@ -109,18 +109,13 @@ module Plait
       end
 
       # An open connection to an origin, in use or idle.
-      class Connection
-        PEEK = Socket::MSG_PEEK
-
-        # @return [Socket, OpenSSL::SSL::SSLSocket]
-        attr_reader :io
+      class Connection < Io::Stream
         # @return [Float] monotonic seconds at which its last use ended
         attr_reader :idle_since
 
         # @param io [Socket, OpenSSL::SSL::SSLSocket] connected
         def initialize(io)
-          @io = io
-          @generation = Native.fork_generation
+          super
           @idle_since = Deadline.now
           @kept_for = @uses_left = Float::INFINITY
         end
@@ -148,32 +143,8 @@ module Plait
         # @return [Boolean] whether it has been idle for longer than that, or than its peer keeps it
         def idle_longer_than?(limit, now = Deadline.now) = now - @idle_since > [limit, @kept_for].min
 
-        # Asks the kernel, by one system call. On an idle connection only its end may arrive, or bytes that belong to no request.
-        # @return [Boolean] whether it is of no more use
-        def stale?
-          return true if io.closed? || foreign?
-
-          waiting = io.respond_to?(:recv_nonblock) ? io.recv_nonblock(1, PEEK, exception: false) : read_decrypted
-          waiting != :wait_readable
-        rescue IOError, SystemCallError, *tls_errors
-          true
-        end
-
-        def close
-          foreign? ? abandon : io.close
-        rescue IOError, SystemCallError, *tls_errors
-          nil
-        end
-
-        # The descriptor alone: TLS would say goodbye on the connection, which is the parent's.
-        def abandon = io.to_io.close
-
-        private
-
-        # Below TLS there may be records that are no data, such as new session tickets.
-        def read_decrypted = io.read_nonblock(1, exception: false)
-
-        def tls_errors = io.respond_to?(:ssl_version) ? [OpenSSL::SSL::SSLError] : []
+        # (see Io::Stream#stale?)
+        def stale? = foreign? || super
       end
       private_constant :PooledSocket, :Connection
     end

@@ -101,7 +101,7 @@ module Plait
                               keyword_init: true)
 
       # The connections of all Net::HTTP objects of a process, for any number of threads and fibers.
-      class Pool
+      class Pool < Io::Pool
         # What {Io::Pool} counts.
         COUNTED = { opened: %i[connected], reused: %i[reused], stale: %i[stale], evicted: %i[expired evicted cleared],
                     discarded: %i[discarded], waited: %i[waited] }.freeze
@@ -110,13 +110,13 @@ module Plait
 
         def initialize(settings = Settings.build({}))
           @settings = settings
-          @pool = Io::Pool.new(**limits, check_after: 0)
           @forgotten = []
+          super(**limits, check_after: 0)
         end
 
         def settings=(settings)
           @settings = settings
-          @pool.limit(**limits)
+          limit(**limits)
         end
 
         # Waits for a connection, or for the right to open one.
@@ -128,21 +128,10 @@ module Plait
         def checkout(key, timeout, renew, take, &connect)
           discard_forgotten
           timeout = nil if timeout&.zero? # to Net::HTTP that is no limit
-          @pool.checkout(key, deadline: Deadline.after(timeout), renew: renew, take: take, &connect)
+          super(key, deadline: Deadline.after(timeout), renew: renew, take: take, &connect)
         rescue PoolTimeout
           raise Net::OpenTimeout, full(key, timeout)
         end
-
-        def checkin(connection) = @pool.checkin(connection)
-
-        def spare(connection) = @pool.spare(connection)
-
-        def reclaim(connection) = @pool.reclaim(connection)
-
-        def discard(connection) = @pool.discard(connection)
-
-        # Closes unused connections.
-        def clear = @pool.clear
 
         # @param held [Array<Connection>] of a session
         # @return [Proc] for its finalizer. That may run anywhere, also while the pool's lock is held, and so does nothing but
@@ -154,7 +143,7 @@ module Plait
 
         def statistics
           discard_forgotten
-          now = @pool.statistics(COUNTED.values.flatten)
+          now = super(COUNTED.values.flatten)
           Statistics.new(**COUNTED.transform_values { |names| now.values_at(*names).sum }, in_use: now[:busy],
                                                                                            **now.slice(:idle, :waiting))
         end

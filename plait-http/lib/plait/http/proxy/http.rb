@@ -2,9 +2,10 @@
 
 require "plait/io/connector"
 require "plait/io/stream"
-require "plait/protocols/http1"
+require "plait/protocols/http1/serializer"
 require "plait/values/errors"
 require_relative "../auth"
+require_relative "../pure_wire"
 
 module Plait
   module HTTP
@@ -64,8 +65,12 @@ module Plait
       private_constant :Handshake
 
       # A proxy that speaks HTTP: it forwards requests for http: (in absolute form, RFC 9112 §3.2.2), and connects us to
-      # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen; equal to another one with the same credentials.
+      # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen.
       class HTTP
+        # The kind of request of a wire.
+        CONNECT = 2
+        private_constant :CONNECT
+
         attr_reader :endpoint
         # @return [String, nil] the value of Proxy-Authorization
         attr_reader :authorization
@@ -94,11 +99,6 @@ module Plait
         # @return [String] without the credentials
         def to_s = "http://#{@endpoint.name}"
 
-        def ==(other) = other.is_a?(HTTP) && [@endpoint, @authorization] == [other.endpoint, other.authorization]
-        alias eql? ==
-
-        def hash = [@endpoint, @authorization].hash
-
         def inspect = "#<#{self.class} #{self}>"
 
         private
@@ -106,40 +106,18 @@ module Plait
         def tunnel(stream, target, deadline, handshake)
           place = target.name.sub(target.host, target.host_without_zone)
           fields = [["Host", place], ["Proxy-Authorization", @authorization]].select(&:last)
-          stream.write(Protocols::HTTP1::Serializer.request("CONNECT", place, fields), deadline: deadline)
-          head = answer(stream, deadline)
-          return if head.status.between?(200, 299)
-
-          raise handshake.refusal("refused to connect to", reason(head))
+          request = Protocols::HTTP1::Serializer.request("CONNECT", place, fields)
+          wire = PureWire.new(stream.io, endpoint: @endpoint)
+          response = wire.open(request, nil, CONNECT, nil, deadline&.at)
+          raise handshake.refusal("refused to connect to", reason(response)) unless response.ok?
+          raise RemoteProtocolError, "it sent bytes before the origin could be asked" unless wire.detach.last.empty?
         end
 
-        # @return [Protocols::HTTP1::Pure::Head] of the final answer
-        def answer(stream, deadline)
-          parser = Protocols::HTTP1::ResponseParser.new.start(method: "CONNECT")
-          until (event = parser.next_event) == :head && !parser.head.interim?
-            raise TruncatedError, "it closed the connection without an answer" if event == :closed
+        def reason(response)
+          answer = "#{response.status} #{response.reason}".strip
+          return answer unless response.status == 407
 
-            read(stream, parser, deadline) unless event
-          end
-          raise RemoteProtocolError, "it sent bytes before the origin could be asked" if early?(parser)
-
-          parser.head
-        end
-
-        def read(stream, parser, deadline) = stream.fill(deadline: deadline) ? feed(parser, stream) : parser.finish
-
-        def feed(parser, stream)
-          parser.feed(stream.buffer)
-          stream.consume(stream.buffer.bytesize)
-        end
-
-        def early?(parser) = parser.head.framing == :tunnel && parser.next_event == :done && !parser.rest.empty?
-
-        def reason(head)
-          answer = "#{head.status} #{head.reason}".strip
-          return answer unless head.status == 407
-
-          wanted = head["proxy-authenticate"]
+          wanted = response["proxy-authenticate"]
           "#{answer}: it wants #{"another " if @authorization}user and password#{" (#{wanted})" if wanted}: give them as " \
             "http://user:password@#{@endpoint.name}"
         end

@@ -9,8 +9,7 @@ require_relative "http"
 module Plait
   module HTTP
     module Proxy
-      # A SOCKS proxy, version 5 (RFC 1928), with or without a user and a password (RFC 1929). Frozen; equal to another one
-      # with the same credentials.
+      # A SOCKS proxy, version 5 (RFC 1928), with or without a user and a password (RFC 1929). Frozen.
       class SOCKS5
         # The talk on one connection to a SOCKS5 proxy. It reads only the proxy's answers: the next byte is the origin's.
         class Talk
@@ -116,9 +115,6 @@ module Plait
         private_constant :Talk
 
         attr_reader :endpoint
-        # @return [Boolean] whether the proxy resolves names (socks5h)
-        attr_reader :remote_dns
-
         # @param credentials [Array(String, String), nil] user and password, of 1 to 255 bytes each
         # @raise [UsageError]
         def initialize(endpoint, credentials = nil, remote_dns: true)
@@ -133,9 +129,6 @@ module Plait
 
         # @return [Boolean] false: it does not read requests
         def absolute_form?(_origin) = false
-
-        # @return [nil] for requests; they are not the proxy's
-        def authorization = nil
 
         # Asks for each of the origin's addresses in turn, where this side resolves them, until the proxy reaches one.
         # @return [Socket] as if it were connected to the origin: without TLS yet
@@ -154,16 +147,7 @@ module Plait
         # @return [String] without the credentials
         def to_s = "socks5#{"h" if @remote_dns}://#{@endpoint.name}"
 
-        def ==(other) = other.is_a?(SOCKS5) && identity == other.identity
-        alias eql? ==
-
-        def hash = identity.hash
-
         def inspect = "#<#{self.class} #{self}>"
-
-        protected
-
-        def identity = [@endpoint, @credentials, @remote_dns]
 
         private
 

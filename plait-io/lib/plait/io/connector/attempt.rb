@@ -3,7 +3,7 @@
 require "io/wait"
 require "socket"
 require_relative "../native"
-require_relative "../readiness"
+require "plait/mechanisms/readiness"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
@@ -53,10 +53,12 @@ module Plait
         # @return [Attempt, nil] the one that is connected
         def step
           winner = start_next if start?
-          winner || (first_of(Readiness.writable(@running.map(&:socket), patience)) if @running.any?)
+          winner || (first_of(writable) if @running.any?)
         end
 
         def start? = @waiting.any? && (@running.empty? || @failed || @next.expired?)
+
+        def writable = Readiness.wait([], @running.map(&:socket), patience)&.at(1) || []
 
         def start_next
           address = @waiting.shift

@@ -114,15 +114,13 @@ module Plait
           true
         end
 
-        # A checkout is over, at any stage.
-        # @param keep [Boolean] whether its connection may be used again
+        # A checkout is broken off, at any stage.
         # @return [Array<Object>] connections to close
-        def settle(checkout, keep:)
+        def settle(checkout)
           connection = checkout.connection
           return withdraw(checkout) unless connection
-          return NONE unless @busy.key?(connection) # it was brought back before
 
-          keep ? give_back(connection) : [connection].tap { strike(connection) }
+          strike(connection) ? [connection] : NONE
         end
 
         # @return [Array<Object>] connections to close

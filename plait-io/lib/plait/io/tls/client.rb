@@ -72,9 +72,6 @@ module Plait
           socket.close unless done
         end
 
-        # @return [Integer] endpoints with a session that can be used again
-        def sessions = @sessions&.size || 0
-
         private
 
         def offer(min_version, ciphers, alpn)
@@ -202,9 +199,6 @@ module Plait
             session
           end
         end
-
-        # @return [Integer] endpoints
-        def size = @lock.synchronize { @kept.size }
       end
 
       # Makes of OpenSSL's verdict an error that says what is wrong with a certificate and what to do.

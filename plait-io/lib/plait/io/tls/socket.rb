@@ -2,7 +2,6 @@
 
 require "io/wait"
 require "openssl"
-require_relative "../stream"
 require "plait/values/errors"
 
 module Plait
@@ -40,31 +39,12 @@ module Plait
           @entered.synchronize { super }
         end
 
-        def stream(endpoint: nil) = Stream.new(self, endpoint: endpoint)
-
         private
 
         # As in a handshake: a session ticket calls back into Ruby.
         def sysread_nonblock(length, buffer = nil, exception: true)
           Thread.handle_interrupt(Handshake::NEVER) { super }
         end
-      end
-
-      # A {Io::Stream} over TLS. An end without the peer's close_notify is an error: an attacker may have cut it.
-      class Stream < Io::Stream
-        BREAKS = [SystemCallError, IOError, OpenSSL::SSL::SSLError].freeze
-        private_constant :BREAKS
-
-        def tls? = true
-
-        private
-
-        # Session tickets may lie there unread: OpenSSL takes them, and then says that nothing is there.
-        def unasked? = append(1) != :wait_readable
-
-        def pending = @io.pending
-
-        def breaks = BREAKS
       end
 
       # Either side's handshake, without blocking and within a deadline.

@@ -1,11 +1,116 @@
 # frozen_string_literal: true
 
-require_relative "request_head"
+require_relative "../http1/syntax"
+require_relative "frames"
 require_relative "session"
 
 module Plait
   module Protocols
     module HTTP2
+      # A request's fields, checked (RFC 9113 §8.2, §8.3), and written as a head of HTTP/1.1, for a server whose core reads that.
+      # What could be two requests there, or a longer one, is refused here.
+      class RequestHead
+        # A request that its stream is reset for (§8.1.1).
+        class Malformed < StandardError; end
+
+        PSEUDO = %w[:method :scheme :authority :path].freeze
+        LENGTH = /\A\d{1,18}\z/n
+        private_constant :PSEUDO, :LENGTH
+
+        # @param fields [Array<Array(String, String)>] binary, without pseudo fields
+        # @return [String, nil] what is wrong with them
+        def self.fault(fields)
+          return "te of something else than trailers" if fields.any? { |name, value| name == "te" && value != "trailers" }
+
+          Fields.fault(fields, Fields::STRICT)
+        end
+
+        # @return [String]
+        attr_reader :request_method
+        # @return [Integer, nil]
+        attr_reader :length
+        # @return [String, nil] a head of HTTP/1.1; nil of CONNECT
+        attr_reader :to_http1
+
+        # @param fields [Array<Array(String, String)>] binary
+        # @param last [Boolean] whether there is no body
+        # @raise [Malformed]
+        def initialize(fields, last)
+          count = fields.index { |name, _| !name.start_with?(":") } || fields.size
+          @request_method, scheme, authority, path = pseudo(fields.first(count))
+          wrong = RequestHead.fault(others = fields.drop(count)) and raise Malformed, wrong
+
+          sort(others)
+          @host = host_of(authority)
+          @length = length_of
+          return if connect?
+
+          raise Malformed, "no :method, :scheme or :path" unless [@request_method, scheme, path].all?(/./n)
+
+          @to_http1 = write(target(path), last)
+        end
+
+        # @return [Boolean] whether it wants a tunnel
+        def connect? = @request_method == "CONNECT"
+
+        private
+
+        def pseudo(fields)
+          values = fields.to_h
+          unknown = values.keys - PSEUDO
+          raise Malformed, "the pseudo field #{unknown.first}" if unknown.any?
+          raise Malformed, "a pseudo field twice" if values.size < fields.size
+
+          values.values_at(*PSEUDO)
+        end
+
+        def sort(fields)
+          @fields, @hosts, @lengths, @crumbs = [], [], [], []
+          fields.each do |field|
+            case field[0]
+            when "host" then @hosts << field[1]
+            when "content-length" then @lengths << field[1]
+            when "cookie" then @crumbs << field[1]
+            else @fields << field
+            end
+          end
+        end
+
+        # §8.3.1: a peer that sends both sends the same.
+        def host_of(authority)
+          raise Malformed, "several hosts" if @hosts.size > 1 || (authority && @hosts.any? { |host| !host.casecmp?(authority) })
+
+          host = authority || @hosts.first || ""
+          HTTP1::Syntax::HOST_AND_PORT.match?(host) ? host : raise(Malformed, "the host #{host}")
+        end
+
+        def length_of
+          return if @lengths.empty?
+          return @lengths.first.to_i if @lengths.uniq.size == 1 && LENGTH.match?(@lengths.first)
+
+          raise Malformed, "the Content-Length #{@lengths.join(", ")}"
+        end
+
+        # Some clients send bytes above 127 as they are; HTTP/1.1 takes them escaped only.
+        def target(path)
+          raise Malformed, "the :method #{@request_method}" unless HTTP1::Syntax::TOKEN.match?(@request_method)
+
+          target = path.ascii_only? ? path : path.gsub(/[\x80-\xff]/n) { |byte| format("%%%02X", byte.ord) }
+          known = target.start_with?("/", "*") && HTTP1::Syntax::TARGET.match?(target)
+          known && HTTP1::Syntax.target_form?(@request_method, target) ? target : raise(Malformed, "the :path #{path}")
+        end
+
+        def write(target, last)
+          head = "#{@request_method} #{target} HTTP/1.1\r\nhost: #{@host}\r\n".b
+          @fields.each { |name, value| head << name << ": " << value << "\r\n" }
+          head << "cookie: " << @crumbs.join("; ") << "\r\n" unless @crumbs.empty? # they may come one by one (§8.2.3)
+          head << "content-length: " << @length.to_s << "\r\n" if @length
+          head << "transfer-encoding: chunked\r\n" unless @length || last
+          head << "\r\n"
+        end
+      end
+      private_constant :RequestHead
+
       # A server's side of a connection. It calls the host also with `request(stream, head)`, a {RequestHead}.
       class Server < Session
         # Bytes that the peer may send on a stream, and on all together, before the app has read them.

@@ -16,7 +16,7 @@ module Plait
         def initialize(attempt, limit)
           super
           @finished = []
-          @loop = attach
+          @loop = Scheduler.turned_by_caller("Fiber.schedule { Plait.map(...) }, or Async { ... }") { |own| @own = own }
         end
 
         def ready? = !@finished.empty?
@@ -58,16 +58,7 @@ module Plait
 
         def interrupt(...) = @loop.interrupt(...)
 
-        def await_rest(deadline)
-          return true if @own.nil? || @loop.idle?
-
-          late = false
-          alarm = @loop.after(deadline.remaining) { late = true } if deadline
-          @loop.run_until { @loop.idle? || late }
-          @loop.idle?
-        ensure
-          alarm&.cancel
-        end
+        def await_rest(deadline) = @own.nil? || @loop.run_out(deadline)
 
         def close
           return unless @own
@@ -80,16 +71,6 @@ module Plait
         end
 
         private
-
-        # A thread whose scheduler is one of ours, but whose root fiber asks: its loop turns for us.
-        def attach
-          existing = Fiber.scheduler
-          return Scheduler.new.tap { |own| Fiber.set_scheduler(@own = own) } unless existing
-          return existing if existing.is_a?(Scheduler) && existing.home?
-
-          raise UnsupportedError, "this thread has a #{existing.class}, but the call comes from outside its fibers; make it " \
-                                  "inside one: Fiber.schedule { Plait.map(...) }, or Async { ... }"
-        end
 
         def start(run)
           @loop.spawn(run)

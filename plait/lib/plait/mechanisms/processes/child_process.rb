@@ -3,10 +3,10 @@
 require_relative "../../values/deadline"
 require_relative "../../native"
 require_relative "../../values/errors"
-require_relative "../../values/uninterruptible"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../rails_execution"
+require_relative "../readiness"
 require_relative "forking"
 
 module Plait
@@ -250,59 +250,6 @@ module Plait
           end
         end
       end
-
-      # Waiting for pipes, and not waiting for them, also in a fiber that has a scheduler.
-      module Readiness
-        # IO.select that holds up only the current fiber.
-        # @param reads [Array<IO>]
-        # @param writes [Array<IO>]
-        # @param timeout [Numeric] seconds
-        # @return [Array<Array<IO>>, nil] as IO.select
-        def self.wait(reads, writes, timeout)
-          scheduler = Fiber.current_scheduler
-          return IO.select(reads, writes, nil, timeout) if scheduler.nil? || timeout.zero?
-          return scheduler.io_select(reads, writes, nil, timeout) if scheduler.respond_to?(:offload_pool)
-
-          on_a_thread(reads, writes, timeout)
-        end
-
-        # Runs a block out of the scheduler's sight: Ruby 3.1 gives read_nonblock and write_nonblock to its io_read and
-        # io_write, which wait; and Process::Status.wait with WNOHANG to its process_wait, which in Async takes a thread.
-        # @return [Object] the block's value
-        def self.at_once(&block) = Fiber.current_scheduler ? Fiber.new(blocking: true, &block).resume : yield
-
-        if Native.available?
-          # Reads what is there.
-          # @param most [Integer] bytes
-          # @return [String, Symbol, nil] :wait_readable where nothing is, nil at the end
-          def self.read(pipe, most) = NativePipe.read(pipe, most)
-
-          # Writes what finds room.
-          # @return [Integer, Symbol] bytes; :wait_writable where there is no room
-          # @raise [Errno::EPIPE]
-          def self.write(pipe, bytes) = NativePipe.write(pipe, bytes)
-        else
-          def self.read(pipe, most) = at_once { pipe.read_nonblock(most, exception: false) }
-
-          def self.write(pipe, bytes) = at_once { pipe.write_nonblock(bytes, exception: false) }
-        end
-
-        # Runs a block to its end: nothing is raised in it from outside. (An Interrupt in the main thread is.)
-        # @return [Object] the block's value
-        def self.uninterruptible(&block) = at_once { Uninterruptible.run(&block) }
-
-        # Under any scheduler that is not ours. Async has no io_select up to 2.24; later it has one that waits on a thread too,
-        # and leaves this thread behind, with the descriptors it waits for, when the wait is broken off (2.46).
-        def self.on_a_thread(reads, writes, timeout)
-          thread = Thread.new { IO.select(reads, writes, nil, timeout) }
-          thread.report_on_exception = false
-          thread.value
-        ensure
-          thread&.kill
-        end
-        private_class_method :on_a_thread
-      end
-
       private_constant :Descriptors
     end
   end

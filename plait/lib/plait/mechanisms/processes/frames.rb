@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../mechanism"
-require_relative "child_process"
+require_relative "../readiness"
 
 module Plait
   module Mechanisms

@@ -9,7 +9,7 @@ require_relative "../mechanism"
 require_relative "../portable"
 require_relative "../state"
 require_relative "answers"
-require_relative "child_process"
+require_relative "../readiness"
 require_relative "frames"
 
 module Plait

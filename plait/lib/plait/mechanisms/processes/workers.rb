@@ -3,6 +3,7 @@
 require_relative "../../values/deadline"
 require_relative "../../values/errors"
 require_relative "../mechanism"
+require_relative "../readiness"
 require_relative "child_process"
 require_relative "forking"
 require_relative "worker"

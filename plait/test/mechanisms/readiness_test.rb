@@ -1,29 +1,33 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/mechanisms/processes"
 require "support/fresh_ruby"
 require "plait"
-require "plait/mechanisms/processes/child_process"
+require "plait/mechanisms/readiness"
 require "support/needing_async"
 
-class ProcessesReadinessTest < Minitest::Test
+# Waiting for any of several descriptors, in a thread and in the fibers of schedulers.
+class ReadinessTest < Minitest::Test
   include Support::NeedingAsync
 
-  Readiness = Plait::Mechanisms.const_get(:Processes)::Readiness
+  Readiness = Plait.const_get(:Readiness)
 
   def setup
     @reader, @writer = IO.pipe
+    @other = IO.pipe
   end
 
-  def teardown = [@reader, @writer].each(&:close)
+  def teardown = [@reader, @writer, *@other].each(&:close)
 
   def scenario
     assert_nil(Readiness.wait([@reader], [], 0.01))
     assert_equal([[], [@writer], []], Readiness.wait([@reader], [@writer], 10))
     @writer.write("!")
     assert_equal([[@reader], [@writer], []], Readiness.wait([@reader], [@writer], 10))
+    assert_equal([[@reader], [], []], Readiness.wait([@other.first, @reader], [], nil))
+    assert_equal([[], [@writer], []], Readiness.wait([], [@writer], 10))
     @reader.read(1)
+    assert_nil(Readiness.wait([@reader, @other.first], [], 0))
   end
 
   def cooperative
@@ -37,10 +41,10 @@ class ProcessesReadinessTest < Minitest::Test
   def test_no_thread_for_a_scheduler_of_others
     result = Support::FreshRuby.run(<<~RUBY)
       require "plait"
-      require "plait/mechanisms/processes"
+      require "plait/mechanisms/readiness"
       Thread.singleton_class.prepend(Module.new { def new(*) = raise(ThreadError, "can't create Thread") })
       begin
-        Plait::Mechanisms.const_get(:Processes)::Readiness.send(:on_a_thread, [], [], 0)
+        Plait.const_get(:Readiness).send(:on_a_thread, [], [], 0)
       rescue ThreadError => e
         print e.message
       end
@@ -66,9 +70,11 @@ class ProcessesReadinessTest < Minitest::Test
     need_async
     assert_no_leaks do
       Async do |task|
-        waiting = task.async { Readiness.wait([@reader], [], 60) }
-        sleep(0.05)
-        waiting.stop
+        [[@reader], [@reader, @other.first]].each do |readers|
+          waiting = task.async { Readiness.wait(readers, [], nil) }
+          sleep(0.05)
+          waiting.stop
+        end
       end
     end
   end
