@@ -9,7 +9,7 @@ module Support
     FOLDER = File.join(ROOT, "plait-shard/ext/plait_shard/shard_data")
     MADE = File.join(FOLDER, "shard_commands.inc")
     ADDED = File.join(FOLDER, "shard_commands_newer.inc")
-    HEADER = "/* `rake shard:commands` makes this of the answer of a redis-server to COMMAND, and keeps the columns from .way on. */\n"
+    HEADER = "/* `rake shard:commands` makes it from a redis-server's answer to COMMAND, and keeps the columns from .way on. */\n"
     USUAL = ".way = SHARD_USUAL"
     # COMMAND omits the subcommands of these; ADDED has them.
     CONTAINERS = %w[debug].freeze

@@ -49,7 +49,7 @@ module Sanitized
   end
 
   # A file in C may include tables in its own folder.
-  def tables_beside(file) = Dir[File.join(File.dirname(file), "*.inc")].sort.map { |path| File.read(path) }.join("\0")
+  def tables_beside(file) = Dir[File.join(File.dirname(file), "*.inc")].map { |path| File.read(path) }.join("\0")
 
   # @return [String] one for all that may be included, of the extensions and of the tests
   def headers

@@ -12,7 +12,9 @@ class OwnServerTest < Minitest::Test
 
   def in_folder(&block) = Dir.mktmpdir("plait-test-", &block)
 
-  def start(server, code = SERVER) = server.start(RbConfig.ruby, "--disable=gems", "-e", code, server.port.to_s) { server.listening? }
+  def start(server, code = SERVER)
+    server.start(RbConfig.ruby, "--disable=gems", "-e", code, server.port.to_s) { server.listening? }
+  end
 
   def test_it_listens_until_it_is_stopped
     assert_no_leaks do
@@ -59,7 +61,8 @@ class OwnServerTest < Minitest::Test
   end
 
   def test_programs
-    assert_equal(RbConfig.ruby, with_path(File.dirname(RbConfig.ruby)) { OwnServer.program("nothing-of-that", File.basename(RbConfig.ruby)) })
+    folder, name = File.split(RbConfig.ruby)
+    assert_equal(RbConfig.ruby, with_path(folder) { OwnServer.program("nothing-of-that", name) })
     assert_nil(OwnServer.program("nothing-of-that"))
   end
 

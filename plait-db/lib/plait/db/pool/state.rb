@@ -57,7 +57,8 @@ module Plait
 
       # @return [Hash{Symbol => Numeric}] (see Pool#statistics)
       def report
-        { size: @size, idle: @idle.size, busy: @places - @idle.size - @closing, closing: @closing, waiting: @waiting.size, **@counts }
+        idle = @idle.size
+        { size: @size, idle: idle, busy: @places - idle - @closing, closing: @closing, waiting: @waiting.size, **@counts }
       end
 
       # @param name [Symbol] see {#report}

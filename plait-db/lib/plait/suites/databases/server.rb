@@ -121,7 +121,8 @@ module Plait
         def options(data) = ["--no-defaults", "--datadir=#{data}", "--user=#{Etc.getpwuid.name}"]
 
         def prepare(data)
-          @server.prepare(program(PROGRAMS.last), *options(data), "--skip-test-db", "--auth-root-authentication-method=normal")
+          @server.prepare(program(PROGRAMS.last), *options(data), "--skip-test-db",
+                          "--auth-root-authentication-method=normal")
           Dir.mkdir(File.join(data, "lab"))
         end
 
