@@ -31,7 +31,7 @@ struct shard_spec {
     int third;
 };
 
-/* Where a command goes; shard_route.c has a function for each. */
+/* The way of a command; shard_route.c has a function for each. */
 enum shard_way {
     SHARD_USUAL,        /* as its keys and flags say: one of the next three, chosen before main */
     SHARD_ROUTED,       /* to the node of its keys */
@@ -57,29 +57,29 @@ enum shard_way {
     SHARD_WAYS
 };
 
-/* On which connections a command goes that goes to several nodes. */
+/* The connections of a command that goes to several nodes. */
 enum shard_link_use {
-    SHARD_SHARED,       /* those of all clients */
-    SHARD_OWN_IF_MANY,  /* of its own if its keys are more than SHARD_MANY */
-    SHARD_OWN,          /* of its own, after all that the client has asked before: it keeps a node busy, or answers much */
+    SHARD_SHARED,       /* all clients share them */
+    SHARD_OWN_IF_MANY,  /* the command has its own if its keys are more than SHARD_MANY */
+    SHARD_OWN,          /* its own, after all earlier commands of the client: it keeps a node busy, or has a large answer */
     SHARD_OWN_LONG,     /* likewise; a node may take longer for it than for other commands */
     SHARD_OWN_SCRIPTS   /* likewise; also to a node that answers BUSY to all others, because it runs a script */
 };
 
-/* How one reply is made of several; shard_merge.c has a row for each. */
+/* The way to make one reply of several; shard_merge.c has a row for each. */
 enum shard_merging {
     SHARD_UNMERGED,
     SHARD_VALUES,       /* the values of an array, in the order of the keys */
     SHARD_ARRAYS,       /* one array */
-    SHARD_DONE,         /* OK; a command of this kind may be sent on while it arrives */
-    SHARD_SAME,         /* that of one, if none is an error */
+    SHARD_DONE,         /* OK; such a command may be sent on while it arrives */
+    SHARD_SAME,         /* the reply of one, if none is an error */
     SHARD_SUM,
     SHARD_LEAST,
     SHARD_GREATEST,
     SHARD_LEAST_OF_EACH, /* arrays of integers: of each the least */
     SHARD_ANY,          /* one that is not nil */
-    SHARD_RUNNING,      /* that of one that runs a script, if any does */
-    SHARD_KILLED,       /* done, if one had a script to be ended */
+    SHARD_RUNNING,      /* the reply of a node that runs a script, if any does */
+    SHARD_KILLED,       /* done, if one node had a script to be ended */
     SHARD_CURSOR,       /* of SCAN */
     SHARD_INFO,         /* one text */
     SHARD_PAIRS,        /* names and values, which may differ */
