@@ -185,9 +185,12 @@ static bool shard_transaction_disturbs(const struct shard_command *command) {
     return command->way == SHARD_WAITS || command->traits & SHARD_DISTURBS;
 }
 
-/* MULTI, EXEC, DISCARD, WATCH, UNWATCH. */
+/* Whether it belongs to transactions as such. */
 static bool shard_transaction_is_made_by(const struct shard_command *command) {
-    return command->way >= SHARD_MULTI && command->way <= SHARD_UNWATCH;
+    switch (command->way) {
+    case SHARD_MULTI: case SHARD_EXEC: case SHARD_DISCARD: case SHARD_WATCH: case SHARD_UNWATCH: return true;
+    default: return false;
+    }
 }
 
 /* Commands for the node that watches go its way, in order with it; other commands wait until all before them is answered. */
