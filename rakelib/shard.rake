@@ -17,9 +17,8 @@ namespace :shard do
     Support::RedisServer.start do |server|
       reply = Support::RedisConversation.open(server.port) { |redis| redis.call("COMMAND") }
       entries = Plait::Shard.const_get(:CommandTable).new(Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)).entries
-      path = File.expand_path("../plait-shard/ext/plait_shard/shard_data/shard_commands.inc", __dir__)
-      File.write(path, Support::CommandRows::HEADER + Support::CommandRows.of(entries).join)
-      puts("#{path}: #{entries.size} commands")
+      File.write(Support::CommandRows::MADE, Support::CommandRows::HEADER + Support::CommandRows.of(entries).join)
+      puts("#{Support::CommandRows::MADE}: #{entries.size} commands")
     end
   end
 

@@ -28,11 +28,14 @@ module Sanitized
   # @param source [String] path of the file with main
   # @param engines [String, Array<String>] the files of the extensions that begin with one of them are linked
   # @param flags [Array<String>]
+  # @param instead [Array<String>] paths of files that stand for those of the same name
   # @yieldparam program [String] its path, while the block runs
   # @raise [Minitest::Skip] without a compiler that can do it
-  def build(source, engines, flags: FLAGS)
+  def build(source, engines, flags: FLAGS, instead: [])
     skip_unless_it_works(flags)
-    objects = [source, *files(Array(engines).map { |engine| "#{engine}*.c" })].map { |file| object(file, flags) }
+    replaced = instead.to_h { |path| [File.basename(path), path] }
+    sources = [source, *files(Array(engines).map { |engine| "#{engine}*.c" })]
+    objects = sources.map { |file| object(replaced.fetch(File.basename(file), file), flags) }
     Dir.mktmpdir("plait-test-") do |folder|
       compile([*flags, *objects, "-pthread", *TLS_LIBRARIES], program = File.join(folder, "program"))
       yield program
@@ -42,8 +45,11 @@ module Sanitized
   # @return [String] path of the compiled file
   def object(file, flags)
     command = [*flags, *TLS, "-c", "-I#{__dir__}", *FOLDERS.map { |path| "-I#{path}" }, "-pthread", file]
-    Support::MadeOnce.lasting(*command, File.read(file), headers) { |path| compile(command, path) }
+    Support::MadeOnce.lasting(*command, File.read(file), tables_beside(file), headers) { |path| compile(command, path) }
   end
+
+  # A file in C may include tables in its own folder.
+  def tables_beside(file) = Dir[File.join(File.dirname(file), "*.inc")].map { |path| File.read(path) }.join("\0")
 
   # @return [String] one for all that may be included, of the extensions and of the tests
   def headers

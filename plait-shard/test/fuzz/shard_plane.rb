@@ -27,11 +27,12 @@ module ShardPlane
   # @param timeout [Numeric] seconds in which a server has to answer
   # @param threads [Integer]
   # @param tls [String, nil] folder of the certificate that clients are shown
+  # @param instead [Array<String>] paths of files that stand for those of the plane with the same name
   # @yieldparam port [Integer] of the plane
   # @yieldparam plane [IO] to its standard input
-  def with_plane(flags, servers, timeout: 10, threads: THREADS, tls: nil, &block)
+  def with_plane(flags, servers, timeout: 10, threads: THREADS, tls: nil, instead: [], &block)
     environment = { "SHARD_TIMEOUT" => timeout.to_s, "SHARD_TLS" => tls }
-    Sanitized.build(PROGRAM, %w[shard placement resp], flags: flags) do |program|
+    Sanitized.build(PROGRAM, %w[shard placement resp], flags: flags, instead: instead) do |program|
       run_plane([environment, program, threads.to_s, *servers.map { |server| server.port.to_s }], "#{program}.log", &block)
     end
   end

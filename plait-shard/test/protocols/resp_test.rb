@@ -12,10 +12,8 @@ class RESPTest < Minitest::Test
     skip("there is no extension") unless RESP.const_defined?(:ReplyScanner)
   end
 
-  def test_its_rules_are_those_of_ruby
-    rules = RESP.const_get(:Rules)::ALL.transform_values(&:to_a)
-    assert_equal(rules, RESP::ReplyScanner.rules.slice(*rules.keys))
-    assert_empty(RESPSamples::BROKEN_REPLIES.values.map(&:first) - rules.keys)
+  def test_samples_break_rules_that_there_are
+    assert_empty(RESPSamples::BROKEN_REPLIES.values.map(&:first) - RESP.const_get(:Rules)::ALL.keys)
   end
 
   def test_replies

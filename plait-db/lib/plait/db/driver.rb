@@ -26,6 +26,15 @@ module Plait
       # Lets the other fibers run.
       def self.give_turn = Fiber.current_scheduler && sleep(0)
 
+      # @param rows [Enumerable] that come without a wait
+      # @yieldparam row [Object]
+      def self.each_in_turns(rows)
+        rows.each_with_index do |row, index|
+          give_turn if (index % ROWS).zero?
+          yield row
+        end
+      end
+
       # @param gem [String] its name
       # @param requirement [Array<String>] versions that the bridge was tested with
       # @param feature [String] the path to require

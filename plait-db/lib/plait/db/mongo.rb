@@ -57,11 +57,8 @@ module Plait
       #   decoded
       # @yieldparam document [BSON::Document]
       # @return [void]
-      def stream(collection, filter = {}, **options)
-        client[collection].find(filter, { batch_size: BATCH, **options }).each_with_index do |document, index|
-          Driver.give_turn if (index % Driver::ROWS).zero?
-          yield document
-        end
+      def stream(collection, filter = {}, **options, &block)
+        Driver.each_in_turns(client[collection].find(filter, { batch_size: BATCH, **options }), &block)
         nil
       end
 

@@ -108,6 +108,16 @@ module Plait
 
       private
 
+      # @param haste [Hash] see HASTE
+      # @return [Hash] what both drivers connect with; with a socket's file there is neither host nor port
+      def about(**haste)
+        about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
+                  password: @address.password, database: @address.database, connect_timeout: 10, **tls, **haste }.compact
+        about[:socket] ? about.except(:host, :port) : about
+      end
+
+      def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")
+
       def fill(driver, sql, values)
         Placeholders.fill(sql, values, backslash: !sql.include?("\\") || driver.escape("\\").size == 2, zone: zone) do |text|
           "'#{driver.escape(text)}'"

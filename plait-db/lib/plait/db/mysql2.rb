@@ -153,14 +153,10 @@ module Plait
 
       def connect(**haste)
         refuse(:reconnect, "the driver would go on in the middle of a transaction without its first half")
-        about = { host: @address.host || "127.0.0.1", port: @address.port || 3306, username: @address.user,
-                  password: @address.password, database: @address.database, connect_timeout: 10, **tls, **haste }.compact
-        about = about.except(:host, :port) if about[:socket]
-        about[:host] = "127.0.0.1" if about[:host] == "localhost" && @address.port # to the driver it means a socket file
-        Client.new(about)
+        given = about(**haste)
+        given[:host] = "127.0.0.1" if given[:host] == "localhost" && @address.port # to the driver it means a socket file
+        Client.new(given)
       end
-
-      def refuse(option, reason) = @options[option] && raise(UsageError, "#{option}: is not for a pool: #{reason}")
 
       # The driver would ignore `ssl: true`, and connect without TLS.
       def tls = @options[:ssl] == true ? { ssl_mode: :required, **@options.except(:ssl) } : @options.except(:ssl)

@@ -187,7 +187,7 @@ module Plait
     def sweep
       now = Deadline.now
       @sweep_at = @upkeep.next_sweep(now)
-      uninterruptible { @upkeep.retire(synchronized { @state.expire { |entry| @upkeep.expired?(entry, now) } }) }
+      change { @state.expire(:retired) { |entry| @upkeep.expired?(entry, now) } }
     end
 
     # Closes idle connections.
@@ -214,7 +214,7 @@ module Plait
     # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (new ones included), closing (see `linger:`),
     #   waiting; counted: connected, stale, retired (by age or disuse), waits, waited (seconds in all), longest_wait (seconds),
     #   timeouts
-    def statistics = locked { @upkeep.statistics.report(@state, @options.size) }
+    def statistics = locked { @state.report }
 
     # @return [String]
     def inspect = "#<#{self.class} #{statistics}>"
@@ -227,7 +227,6 @@ module Plait
       @idle = @state.idle
       @waiting = @state.waiting
       @check_after = @options.check_after.to_f
-      @upkeep.begin
       @sweep_at = @upkeep.next_sweep(Deadline.now)
     end
 
@@ -259,17 +258,17 @@ module Plait
       started = Deadline.now
       super
     ensure
-      @upkeep.statistics.waited(Deadline.now - started) if started # else an interrupt came before the wait
+      locked { @state.waited(Deadline.now - started) } if started # else an interrupt came before the wait
     end
 
     # @return [Entry, nil] nil: its connection does not work any more, and is closed
     def usable(checkout)
       entry = checkout.entry
       now = Deadline.now
-      return entry if now < entry.good_until || @upkeep.works?(entry, now)
+      return entry if now < entry.good_until || (fault = @upkeep.fault(entry, now)).nil?
 
       change do
-        @state.strike(checkout)
+        @state.strike(checkout, fault)
         [entry]
       end
       nil
@@ -294,7 +293,7 @@ module Plait
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
         synchronized do
           entry.rest(Deadline.now + (finished ? @check_after : 0))
-          keep ? @state.give_back(entry) : @state.leave(lingers?(entry))
+          keep ? @state.give_back(entry) : @state.leave(entry, lingers?(entry))
         end
         @upkeep.close([entry]) unless keep
         sweep if Deadline.now >= @sweep_at
@@ -313,14 +312,16 @@ module Plait
 
     # In the child of a fork all connections are the parent's.
     def start_in_child
+      parents = @state.entries
       open
-      @upkeep.abandon_all
+      @upkeep.abandon(parents)
     end
 
     def inherited?(entry) = entry.generation != Native.fork_generation
 
     def too_late(_checkout)
-      @options.too_late(@state.waiting.size).tap { @upkeep.statistics.count(:timeouts) }
+      @state.count(:timeouts)
+      @options.too_late(@state.waiting.size)
     end
 
     prepend(Native::Lending) if Native.available?

@@ -323,10 +323,7 @@ module Plait
       def each_row(driver, sql, values)
         statement = compile(driver, sql)
         columns = statement.columns.each(&:freeze)
-        bind(statement, values).execute.each_with_index do |row, index|
-          Driver.give_turn if (index % Driver::ROWS).zero?
-          yield Result.row(columns, row)
-        end
+        Driver.each_in_turns(bind(statement, values).execute) { |row| yield Result.row(columns, row) }
       ensure
         statement.close if statement && !statement.closed?
       end

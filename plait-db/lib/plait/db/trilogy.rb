@@ -25,12 +25,9 @@ module Plait
       def self.known_options = OPTIONS
 
       # The whole result arrives before the first row: an exit of the block leaves the connection intact.
-      def stream(sql, *values)
-        result = query(sql, *values)
-        result.rows.each_slice(Driver::ROWS) do |rows|
-          Driver.give_turn
-          rows.each { |row| yield Result.row(result.columns, row) }
-        end
+      def stream(sql, *values, &block)
+        Driver.each_in_turns(query(sql, *values), &block)
+        nil
       end
 
       private
@@ -43,28 +40,18 @@ module Plait
       private_constant :OPTIONS, :SSL_MODES
 
       def connect(**haste)
-        about = { username: @address.user, password: @address.password, database: @address.database,
-                  connect_timeout: 10, **tls, **haste }.compact
-        return ::Trilogy.new(about) if about[:socket]
-
-        ::Trilogy.new({ host: @address.host || "127.0.0.1", port: @address.port || 3306 }.merge(about))
+        refuse(:multi_statement, "a query answers with one result, and the others would be lost")
+        ::Trilogy.new(about(**haste))
       end
 
       # @return [Hash] the options, with the driver's name of the mode of TLS
       def tls
-        refuse_several_statements
         mode = @options[:ssl_mode] || (@options[:ssl] == true ? "required" : nil)
         return @options.except(:ssl, :ssl_mode) if mode.nil?
         return @options if mode.is_a?(Integer)
 
         name = SSL_MODES.fetch(mode.to_s) { raise UsageError, "ssl_mode: is one of #{SSL_MODES.keys.join(", ")}, not #{mode}" }
         { **@options.except(:ssl), ssl_mode: ::Trilogy.const_get(name) }
-      end
-
-      def refuse_several_statements
-        return unless @options[:multi_statement]
-
-        raise UsageError, "multi_statement: is not for a pool: a query answers with one result, and the others would be lost"
       end
 
       # A procedure answers with several results. The next caller would get an unread one.

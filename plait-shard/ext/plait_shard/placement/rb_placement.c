@@ -1,4 +1,4 @@
-/* Plait::NativeShard::Placement: the hashes and tags of placement.h for Ruby. Its twin is Shard::Placement in pure Ruby. */
+/* Plait::NativeShard::Placement: the hashes and tags of placement.h, for Shard::Placement. */
 #include "rb_placement.h"
 
 #include "../plait_shard.h"

@@ -121,7 +121,7 @@ static VALUE resp_rb_resp_type_byte(VALUE self) {
     return NIL_P(bytes) ? Qnil : rb_str_substr(bytes, 0, 1);
 }
 
-/* ReplyScanner.rules => {count: [text, limit or nil], …}, with the rules of commands. A test compares them with Rules. */
+/* ReplyScanner.rules => {count: [text, limit or nil], …}, for Rules; with the rules of commands. */
 static VALUE resp_rb_resp_all_rules(VALUE self) {
     VALUE hash = rb_hash_new();
     (void)self;

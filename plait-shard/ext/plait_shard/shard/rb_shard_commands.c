@@ -93,8 +93,7 @@ static VALUE shard_commands_keys_of(VALUE self, VALUE words) {
     for (long i = 0; i < count; at += spans[i].size, i++) {
         spans[i] = (struct resp_span){at, (size_t)RSTRING_LEN(rb_ary_entry(words, i))};
     }
-    const struct shard_command *container;
-    const struct shard_command *command = shard_command_find(RSTRING_PTR(joined), spans, (uint32_t)count, &container);
+    const struct shard_command *command = shard_command_find(RSTRING_PTR(joined), spans, (uint32_t)count);
     VALUE places = rb_ary_new();
     if (command) {
         shard_command_keys(command, RSTRING_PTR(joined), spans, (uint32_t)count, shard_commands_push_place, (void *)places);

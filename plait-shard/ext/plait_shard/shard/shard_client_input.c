@@ -106,25 +106,37 @@ static void shard_client_input_dispatch_line(struct shard_call *call) {
         }
         *call = (struct shard_call){.worker = worker, .client = client, .data = array->bytes, .size = array->size, .owner = array,
                                     .words = client->command.spans, .count = client->command.count};
-        if (event < 0) shard_client_input_break_off(call, event);
-        else if (event == RESP_COMMAND && call->count) shard_dispatch(call);
+        if (event < 0) {
+            shard_client_input_break_off(call, event);
+        } else if (event == RESP_COMMAND && call->count) {
+            call->command = shard_command_find(call->data, call->words, call->count);
+            shard_dispatch(call);
+        }
     }
     shard_buffer_drop(array);
 }
 
-/* A whole command or line, or a broken one. */
-static void shard_client_input_take(struct shard_worker *worker, struct shard_client *client, int event, const char *data,
-                                    struct shard_buffer *owner) {
-    struct resp_command *command = &client->command;
+/* Of a whole command, or a line. The words behind the keys of a command that gathers name no command. */
+static struct shard_call shard_client_input_call_of(struct shard_worker *worker, struct shard_client *client, int event,
+                                                    const char *data, struct shard_buffer *owner) {
+    const struct resp_command *command = &client->command;
     struct shard_call call = {.worker = worker, .client = client, .data = data, .size = command->at, .owner = owner,
                               .words = command->spans, .count = command->count};
+    bool named = event == RESP_COMMAND && call.count && !client->gather;
+    if (named) call.command = shard_command_find(data, call.words, call.count);
+    return call;
+}
+
+/* A whole command or line, or a broken one. */
+static void shard_client_input_take(struct shard_call *call, int event) {
+    struct shard_client *client = call->client;
     struct resp_span *spans = client->spans; /* they outlive the client */
     client->spans = NULL;
     client->scanning = false;
-    if (event < 0) shard_client_input_break_off(&call, event);
-    else if (event == RESP_INLINE) shard_client_input_dispatch_line(&call);
-    else if (client->gather) shard_gather_last(&call);
-    else if (call.count) shard_dispatch(&call);
+    if (event < 0) shard_client_input_break_off(call, event);
+    else if (event == RESP_INLINE) shard_client_input_dispatch_line(call);
+    else if (client->gather) shard_gather_last(call);
+    else if (call->count) shard_dispatch(call);
     free(spans);
 }
 
@@ -155,16 +167,13 @@ static bool shard_client_input_stream(struct shard_worker *worker, struct shard_
 }
 
 /* What is not to be started before all that was asked before is answered, or before there are connections for it, is scanned again. */
-static bool shard_client_input_waits_for_others(struct shard_worker *worker, struct shard_client *client, int event,
-                                                const char *data) {
+static bool shard_client_input_waits_for_others(const struct shard_call *call, int event) {
+    struct shard_client *client = call->client;
     if (event == RESP_INLINE && client->first) {
         client->alone = true;
-    } else if (event == RESP_COMMAND && !client->gather) {
-        const struct resp_command *command = &client->command;
-        struct shard_call call = {.worker = worker, .client = client, .data = data, .words = command->spans, .count = command->count};
-        if (!call.count || !shard_goes_alone(&call)) return false;
+    } else if (call->command && shard_goes_alone(call)) {
         client->alone = client->first != NULL;
-        if (!shard_own_links(worker, SHARD_ALL)) client->awaits = SHARD_ALL;
+        if (!shard_own_links(call->worker, SHARD_ALL)) client->awaits = SHARD_ALL;
     }
     if (!client->alone && !client->awaits) return false;
 
@@ -204,10 +213,11 @@ static size_t shard_client_input_parse(struct shard_worker *worker, struct shard
             }
             break;
         }
-        if (shard_client_input_waits_for_others(worker, client, event, data + at)) break;
+        struct shard_call call = shard_client_input_call_of(worker, client, event, data + at, owner);
+        if (shard_client_input_waits_for_others(&call, event)) break;
         if (event != RESP_SPANS) {
             size_t done = event < 0 ? size - at : command->at;
-            shard_client_input_take(worker, client, event, data + at, owner);
+            shard_client_input_take(&call, event);
             if (client->again) {
                 client->again = false;
                 client->alone = true;

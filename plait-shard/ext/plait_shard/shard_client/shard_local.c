@@ -21,27 +21,27 @@ static void shard_local_answer_word(struct shard_call *call, struct resp_span wo
     shard_request_take(call->worker, request, (struct shard_bytes){call->data + word.at, word.size + 2, call->owner}, true);
 }
 
-static void shard_local_ping(struct shard_call *call) {
+void shard_ping(struct shard_call *call) {
     if (call->count > 2) shard_refuse(call, "ERR wrong number of arguments for 'ping' command");
     else if (call->count == 2) shard_local_answer_word(call, call->words[1]);
     else shard_local_answer_line(call, "+PONG\r\n");
 }
 
-static void shard_local_echo(struct shard_call *call) {
+void shard_echo(struct shard_call *call) {
     shard_local_answer_word(call, call->words[1]);
 }
 
-static void shard_local_quit(struct shard_call *call) {
+void shard_quit(struct shard_call *call) {
     call->client->ending = true;
     shard_local_answer_line(call, "+OK\r\n");
 }
 
-static void shard_local_select_base(struct shard_call *call) {
+void shard_select(struct shard_call *call) {
     if (shard_word_is(call->data, call->words[1], "0")) shard_local_answer_line(call, "+OK\r\n");
     else shard_refuse(call, "ERR SELECT is not allowed: the shard has the database 0 only");
 }
 
-static void shard_local_tell_time(struct shard_call *call) {
+void shard_time(struct shard_call *call) {
     struct timespec now;
     char seconds[24], microseconds[24], reply[80];
     clock_gettime(CLOCK_REALTIME, &now);
@@ -49,19 +49,4 @@ static void shard_local_tell_time(struct shard_call *call) {
     int second = snprintf(microseconds, sizeof microseconds, "%ld", now.tv_nsec / 1000);
     int size = snprintf(reply, sizeof reply, "*2\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", first, seconds, second, microseconds);
     shard_answer(call, reply, (size_t)size);
-}
-
-void shard_answer_here(struct shard_call *call) {
-    static const struct {
-        const char *name;
-        void (*answer)(struct shard_call *call);
-    } answers[] = {
-        {"ping", shard_local_ping}, {"echo", shard_local_echo}, {"quit", shard_local_quit}, {"select", shard_local_select_base},
-        {"time", shard_local_tell_time},
-    };
-    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-        if (strcmp(answers[i].name, call->command->name) != 0) continue;
-        answers[i].answer(call);
-        return;
-    }
 }

@@ -4,6 +4,10 @@
 
 #include "../shard_plane/shard_plane.h"
 
-void shard_answer_here(struct shard_call *call);
+void shard_ping(struct shard_call *call);
+void shard_echo(struct shard_call *call);
+void shard_quit(struct shard_call *call);
+void shard_select(struct shard_call *call);
+void shard_time(struct shard_call *call);
 
 #endif

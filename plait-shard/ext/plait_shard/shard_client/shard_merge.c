@@ -19,12 +19,12 @@ enum { LINE = 32, /* no header is longer */ DIGITS = 18, NIL = 5, NULL_SIZE = 3 
 static const char ODD[] = "-ERR a node has answered with something else than the command has for an answer\r\n";
 static const char NO_MEMORY[] = "-ERR out of memory\r\n";
 
-struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t keys) {
+struct shard_merge *shard_merge_new(enum shard_merging kind, uint32_t parts, uint32_t keys) {
     size_t size = sizeof(struct shard_merge) + parts * sizeof(struct shard_part);
     struct shard_merge *merge = calloc(1, size + keys * sizeof(uint16_t));
     if (!merge) return NULL;
 
-    merge->way = (uint8_t)way;
+    merge->kind = (uint8_t)kind;
     merge->count = merge->waiting = parts;
     merge->keys = keys;
     merge->room = size + keys * sizeof(uint16_t);
@@ -93,29 +93,14 @@ static bool shard_merge_is_array(const struct shard_merge *merge, const struct s
     int64_t number;
     char type;
     if (!shard_merge_take_number(part, &type, &number) || type != '*' || number < 0) return false;
-    return merge->way != SHARD_MGET || (uint64_t)number == part->values;
+    return merge->kind != SHARD_VALUES || (uint64_t)number == part->values;
 }
 
-static bool shard_merge_is_integer(const struct shard_part *part) {
+static bool shard_merge_is_integer(const struct shard_merge *merge, const struct shard_part *part) {
     int64_t number;
     char type;
+    (void)merge;
     return shard_merge_take_number(part, &type, &number) && type == ':';
-}
-
-static bool shard_merge_fits(const struct shard_merge *merge, const struct shard_part *part) {
-    switch (merge->way) {
-    case SHARD_MGET: case SHARD_ALL_ARRAYS: return shard_merge_is_array(merge, part);
-    case SHARD_ALL_LEAST: return shard_merge_begins_with(part, "*");
-    case SHARD_COUNT: case SHARD_ALL_COUNT: case SHARD_ALL_WAIT: case SHARD_CONFIG_MOST: return shard_merge_is_integer(part);
-    case SHARD_RUNNING: return shard_merge_begins_with(part, "*") || shard_merge_begins_with(part, "%");
-    case SHARD_KILL: return shard_merge_begins_with(part, "+") || shard_merge_begins_with(part, "-NOTBUSY");
-    case SHARD_MSET: return shard_merge_begins_with(part, "+");
-    case SHARD_ALL_ONE: return shard_merge_begins_with(part, "$") || shard_merge_begins_with(part, "_");
-    case SHARD_INFO: return shard_merge_begins_with(part, "$") || shard_merge_begins_with(part, "=");
-    case SHARD_PAIRS: return shard_merge_begins_with(part, "*") || shard_merge_begins_with(part, "%");
-    case SHARD_SCAN: return shard_merge_begins_with(part, "*2\r\n$");
-    default: return shard_merge_begins_with(part, "+") || shard_merge_begins_with(part, "$");
-    }
 }
 
 /* ---- writing ---- */
@@ -173,7 +158,7 @@ static void shard_merge_begin(struct sink *sink) {
         shard_merge_drop_some(sink, &merge->parts[i], line);
         sum += (uint64_t)number;
     }
-    shard_merge_put_header(sink, '*', merge->way == SHARD_MGET ? merge->keys : sum);
+    shard_merge_put_header(sink, '*', merge->kind == SHARD_VALUES ? merge->keys : sum);
     merge->started = true;
 }
 
@@ -227,14 +212,14 @@ static void shard_merge_put_arrays(struct sink *sink, size_t most) {
 static bool shard_merge_put_in_order(struct sink *sink, size_t most) {
     struct shard_merge *merge = sink->request->merge;
     if (!merge->started) shard_merge_begin(sink);
-    if (merge->way == SHARD_MGET) return shard_merge_put_values(sink, most);
+    if (merge->kind == SHARD_VALUES) return shard_merge_put_values(sink, most);
 
     shard_merge_put_arrays(sink, most);
     return true;
 }
 
 static bool shard_merge_is_forwarded(const struct shard_merge *merge) {
-    return merge->way == SHARD_MGET || merge->way == SHARD_ALL_ARRAYS;
+    return merge->kind == SHARD_VALUES || merge->kind == SHARD_ARRAYS;
 }
 
 /* An error will be the answer. */
@@ -358,6 +343,26 @@ static void shard_merge_least(struct sink *sink) {
     }
 }
 
+static void shard_merge_any(struct sink *sink) {
+    shard_merge_one(sink, shard_merge_is_nil);
+}
+
+static void shard_merge_running(struct sink *sink) {
+    shard_merge_one(sink, shard_merge_runs_nothing);
+}
+
+static void shard_merge_killed(struct sink *sink) {
+    shard_merge_one(sink, shard_merge_ended_nothing);
+}
+
+static void shard_merge_first(struct sink *sink) {
+    shard_merge_put_part(sink, &sink->request->merge->parts[0]);
+}
+
+static void shard_merge_done(struct sink *sink) {
+    shard_merge_put_text(sink, "+OK\r\n");
+}
+
 static void shard_merge_extreme(struct sink *sink, bool greatest) {
     const struct shard_merge *merge = sink->request->merge;
     int64_t extreme = 0;
@@ -368,6 +373,14 @@ static void shard_merge_extreme(struct sink *sink, bool greatest) {
         if (i == 0 || (greatest ? number > extreme : number < extreme)) extreme = number;
     }
     shard_merge_put_integer(sink, extreme);
+}
+
+static void shard_merge_minimum(struct sink *sink) {
+    shard_merge_extreme(sink, false);
+}
+
+static void shard_merge_maximum(struct sink *sink) {
+    shard_merge_extreme(sink, true);
 }
 
 /* "*2\r\n$3\r\n123\r\n…". False: it is something else. */
@@ -411,6 +424,78 @@ static void shard_merge_scan(struct sink *sink) {
     shard_merge_put_part(sink, &merge->parts[0]);
 }
 
+/* All of the parts, one behind another, and where each is. */
+static char *shard_merge_gather_parts(struct sink *sink, struct shard_text *replies) {
+    struct shard_merge *merge = sink->request->merge;
+    size_t size = 0;
+    for (uint32_t i = 0; i < merge->count; i++) size += merge->parts[i].got.size;
+    char *bytes = malloc(size + 1);
+    char *at = bytes;
+    for (uint32_t i = 0; bytes && i < merge->count; i++) {
+        size_t own = shard_rope_peek(&merge->parts[i].got, at, merge->parts[i].got.size);
+        replies[i] = (struct shard_text){at, own};
+        at += own;
+    }
+    return bytes;
+}
+
+/* What has to be read whole before anything can be said. */
+static void shard_merge_whole(struct sink *sink, shard_answer_maker make) {
+    struct shard_merge *merge = sink->request->merge;
+    struct shard_text *replies = malloc(merge->count * sizeof *replies);
+    char *bytes = replies ? shard_merge_gather_parts(sink, replies) : NULL;
+    struct shard_buffer *answer = bytes ? make(replies, merge->count) : NULL;
+    free(bytes);
+    free(replies);
+    if (answer) shard_merge_put(sink, answer->bytes, answer->size);
+    else sink->enough = false;
+    shard_buffer_drop(answer);
+}
+
+static void shard_merge_info(struct sink *sink) {
+    shard_merge_whole(sink, shard_answer_info);
+}
+
+static void shard_merge_pairs(struct sink *sink) {
+    shard_merge_whole(sink, shard_answer_pairs);
+}
+
+static void shard_merge_verified(struct sink *sink) {
+    char reply[SHARD_GREETING_ROOM];
+    shard_merge_put(sink, reply, shard_session_greet(sink->worker, sink->request->client, reply));
+}
+
+/* ---- all ways ---- */
+
+/* What a part has to be: it begins with one of two words, or fits otherwise; and how one reply is made of all. */
+static const struct {
+    const char *begins[2];
+    bool (*fits)(const struct shard_merge *merge, const struct shard_part *part);
+    void (*put)(struct sink *sink); /* NULL: parts are forwarded in their order */
+} kinds[SHARD_MERGINGS] = {
+    [SHARD_VALUES] = {{NULL}, shard_merge_is_array, NULL},
+    [SHARD_ARRAYS] = {{NULL}, shard_merge_is_array, NULL},
+    [SHARD_DONE] = {{"+"}, NULL, shard_merge_done},
+    [SHARD_SAME] = {{"+", "$"}, NULL, shard_merge_first},
+    [SHARD_SUM] = {{NULL}, shard_merge_is_integer, shard_merge_sum},
+    [SHARD_LEAST] = {{NULL}, shard_merge_is_integer, shard_merge_minimum},
+    [SHARD_GREATEST] = {{NULL}, shard_merge_is_integer, shard_merge_maximum},
+    [SHARD_LEAST_OF_EACH] = {{"*"}, NULL, shard_merge_least},
+    [SHARD_ANY] = {{"$", "_"}, NULL, shard_merge_any},
+    [SHARD_RUNNING] = {{"*", "%"}, NULL, shard_merge_running},
+    [SHARD_KILLED] = {{"+", "-NOTBUSY"}, NULL, shard_merge_killed},
+    [SHARD_CURSOR] = {{"*2\r\n$"}, NULL, shard_merge_scan},
+    [SHARD_INFO] = {{"$", "="}, NULL, shard_merge_info},
+    [SHARD_PAIRS] = {{"*", "%"}, NULL, shard_merge_pairs},
+    [SHARD_VERIFIED] = {{"+", "$"}, NULL, shard_merge_verified},
+};
+
+static bool shard_merge_fits(const struct shard_merge *merge, const struct shard_part *part) {
+    const char *const *begins = kinds[merge->kind].begins;
+    if (kinds[merge->kind].fits) return kinds[merge->kind].fits(merge, part);
+    return shard_merge_begins_with(part, begins[0]) || (begins[1] && shard_merge_begins_with(part, begins[1]));
+}
+
 /* ---- the end ---- */
 
 /* The first node's own error, or what has happened, or that one has not answered as it should. */
@@ -433,59 +518,11 @@ static bool shard_merge_put_error(struct sink *sink) {
     return true;
 }
 
-/* All of the parts, one behind another, and where each is. */
-static char *shard_merge_gather_parts(struct sink *sink, struct shard_text *replies) {
-    struct shard_merge *merge = sink->request->merge;
-    size_t size = 0;
-    for (uint32_t i = 0; i < merge->count; i++) size += merge->parts[i].got.size;
-    char *bytes = malloc(size + 1);
-    char *at = bytes;
-    for (uint32_t i = 0; bytes && i < merge->count; i++) {
-        size_t own = shard_rope_peek(&merge->parts[i].got, at, merge->parts[i].got.size);
-        replies[i] = (struct shard_text){at, own};
-        at += own;
-    }
-    return bytes;
-}
-
-/* What has to be read whole before anything can be said. */
-static void shard_merge_whole(struct sink *sink) {
-    struct shard_merge *merge = sink->request->merge;
-    struct shard_text *replies = malloc(merge->count * sizeof *replies);
-    char *bytes = replies ? shard_merge_gather_parts(sink, replies) : NULL;
-    struct shard_buffer *answer = bytes ? shard_answer_of(merge->way, replies, merge->count) : NULL;
-    free(bytes);
-    free(replies);
-    if (answer) shard_merge_put(sink, answer->bytes, answer->size);
-    else sink->enough = false;
-    shard_buffer_drop(answer);
-}
-
-static void shard_merge_verified(struct sink *sink) {
-    char reply[SHARD_GREETING_ROOM];
-    shard_merge_put(sink, reply, shard_session_greet(sink->worker, sink->request->client, reply));
-}
-
 static void shard_merge_put_all(struct sink *sink) {
     struct shard_merge *merge = sink->request->merge;
     bool failed = shard_merge_put_error(sink);
-    if (merge->way == SHARD_VERIFIED) shard_session_settle(sink->request->client, !failed);
-    if (failed) return;
-    switch (merge->way) {
-    case SHARD_COUNT: case SHARD_ALL_COUNT: shard_merge_sum(sink); break;
-    case SHARD_ALL_LEAST: shard_merge_least(sink); break;
-    case SHARD_ALL_WAIT: shard_merge_extreme(sink, false); break;
-    case SHARD_CONFIG_MOST: shard_merge_extreme(sink, true); break;
-    case SHARD_ALL_ONE: shard_merge_one(sink, shard_merge_is_nil); break;
-    case SHARD_RUNNING: shard_merge_one(sink, shard_merge_runs_nothing); break;
-    case SHARD_KILL: shard_merge_one(sink, shard_merge_ended_nothing); break;
-    case SHARD_SCAN: shard_merge_scan(sink); break;
-    case SHARD_INFO: case SHARD_PAIRS: shard_merge_whole(sink); break;
-    case SHARD_VERIFIED: shard_merge_verified(sink); break;
-    default:
-        if (merge->gathers) shard_merge_put_text(sink, "+OK\r\n");
-        else shard_merge_put_part(sink, &merge->parts[0]);
-    }
+    if (merge->kind == SHARD_VERIFIED) shard_session_settle(sink->request->client, !failed);
+    if (!failed) kinds[merge->kind].put(sink);
 }
 
 /* All is here, or failed. */

@@ -5,8 +5,8 @@
 #include "shard_client_replies.h"
 #include "../shard_plane/shard_plane.h"
 
-/* `keys` of an MGET, or 0. NULL when there is no memory. */
-struct shard_merge *shard_merge_new(enum shard_way way, uint32_t parts, uint32_t keys);
+/* `keys`: of SHARD_VALUES, or 0. NULL when there is no memory. */
+struct shard_merge *shard_merge_new(enum shard_merging kind, uint32_t parts, uint32_t keys);
 void shard_merge_free(struct shard_worker *worker, struct shard_request *request);
 
 /* No client wants the bytes that have come, nor the bytes that will come. */

@@ -14,9 +14,9 @@ static struct shard_link *shard_own_links_find_free(struct shard_worker *worker,
 }
 
 bool shard_own_links(struct shard_worker *worker, uint32_t node) {
-    if (node != SHARD_ALL) return worker->taken[node - 1] < SHARD_OWN;
+    if (node != SHARD_ALL) return worker->taken[node - 1] < SHARD_OWN_LINKS;
     uint32_t at = 0;
-    while (at < worker->shard->settings.node_count && worker->taken[at] < SHARD_OWN) at++;
+    while (at < worker->shard->settings.node_count && worker->taken[at] < SHARD_OWN_LINKS) at++;
     return at == worker->shard->settings.node_count;
 }
 

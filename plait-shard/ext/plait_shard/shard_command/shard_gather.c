@@ -13,51 +13,62 @@ static uint32_t shard_gather_words_here(const struct resp_command *scan) {
     return scan->found - (scan->stage == RESP_IN_BULK);
 }
 
-static uint32_t shard_gather_pairs_here(const struct resp_command *scan) {
+/* The command, if it may be sent on while it arrives. Its name is not here once keys are on their way. */
+static const struct shard_command *shard_gather_command_of(const struct shard_client *client, const char *data) {
+    if (client->gather) return client->gather->command;
+    const struct shard_command *command = shard_command_find(data, client->command.spans, 1);
+    return command && command->way == SHARD_SPLIT && command->merge == SHARD_DONE ? command : NULL;
+}
+
+/* Keys that are here with all words that belong to each. */
+static uint32_t shard_gather_keys_here(const struct resp_command *scan, uint32_t step) {
     uint32_t words = shard_gather_words_here(scan);
-    return words > 2 ? (words - 1) / 2 : 0;
+    return words ? (words - 1) / step : 0;
 }
 
 bool shard_gather_wanted(const struct shard_worker *worker, const struct shard_client *client, const char *data, size_t size) {
     const struct resp_command *scan = &client->command;
-    if (worker->shard->settings.strict || size < worker->shard->settings.chunk || !shard_gather_pairs_here(scan) ||
+    if (worker->shard->settings.strict || size < worker->shard->settings.chunk || !shard_gather_words_here(scan) ||
         shard_is_bound(client)) return false;
-    return client->gather || (scan->count % 2 == 1 && shard_word_is(data, scan->spans[0], "MSET"));
+    const struct shard_command *command = shard_gather_command_of(client, data);
+    if (!command || !shard_gather_keys_here(scan, shard_command_step(command))) return false;
+    return client->gather || (scan->count - 1) % shard_command_step(command) == 0;
 }
 
 static struct shard_call shard_gather_call_of(struct shard_worker *worker, struct shard_client *client, const char *data,
-                                              struct shard_buffer *owner, uint32_t count) {
-    const struct resp_command *scan = &client->command;
-    struct shard_call call = {.worker = worker, .client = client, .data = data, .owner = owner, .words = scan->spans,
-                              .count = count};
+                                              struct shard_buffer *owner) {
+    const struct shard_command *command = shard_gather_command_of(client, data);
+    uint32_t step = shard_command_step(command);
+    struct shard_call call = {.worker = worker, .client = client, .command = command, .data = data, .owner = owner,
+                              .words = client->command.spans,
+                              .count = 1 + step * shard_gather_keys_here(&client->command, step)};
     return call;
 }
 
 size_t shard_gather(struct shard_worker *worker, struct shard_client *client, const char *data, struct shard_buffer *owner) {
-    uint32_t pairs = shard_gather_pairs_here(&client->command);
-    struct shard_call call = shard_gather_call_of(worker, client, data, owner, 1 + 2 * pairs);
+    struct shard_call call = shard_gather_call_of(worker, client, data, owner);
     if (!client->gather) {
         shard_add(worker, FIGURE_COMMANDS, 1);
-        const struct shard_command *container;
-        shard_metrics_take(worker, shard_command_find(data, client->command.spans, 1, &container));
-        client->gather = shard_begin_merge(&call, SHARD_MSET, worker->shard->settings.node_count, 0);
+        shard_metrics_take(worker, call.command);
+        client->gather = shard_begin_merge(&call, call.command->merge, worker->shard->settings.node_count, 0);
         if (!client->gather) return 0;
         client->gather->merge->gathers = true;
         client->gather->merge->waiting = 1; /* for what is still to come */
     }
-    shard_send_pairs(&call, client->gather);
+    shard_send_more(&call, client->gather);
     if (client->socket == -1) return 0;
 
-    struct resp_span last = call.words[2 * pairs];
+    struct resp_span last = call.words[call.count - 1];
     size_t done = last.at + last.size;
-    resp_command_drop(&client->command, 2 * pairs, done);
+    resp_command_drop(&client->command, call.count - 1, done);
     return done;
 }
 
 void shard_gather_last(struct shard_call *call) {
     struct shard_request *request = call->client->gather;
     call->client->gather = NULL;
-    shard_send_pairs(call, request);
+    call->command = request->command;
+    shard_send_more(call, request);
     shard_merge_finish_part(call->worker, request);
 }
 

@@ -34,7 +34,21 @@ static bool shard_route_is_http(const struct shard_call *call) {
     return shard_word_is(call->data, call->words[0], "POST") || shard_word_is(call->data, call->words[0], "Host:");
 }
 
+static void shard_route_refuse_subcommand(struct shard_call *call, const struct shard_command *container) {
+    char name[40];
+    size_t size = strnlen(container->name, sizeof name - 1);
+    name[size] = 0;
+    for (size_t i = 0; i < size; i++) name[i] = (char)(container->name[i] >= 'a' ? container->name[i] - 32 : container->name[i]);
+    shard_refuse(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", shard_route_shown(call->words[1]),
+                 call->data + call->words[1].at, name);
+}
+
 static void shard_route_refuse_unknown(struct shard_call *call) {
+    const struct shard_command *container = shard_command_find(call->data, call->words, 1);
+    if (container) {
+        shard_route_refuse_subcommand(call, container);
+        return;
+    }
     if (shard_route_is_http(call)) {
         shard_close_client(call->worker, call->client);
         return;
@@ -49,15 +63,6 @@ static void shard_route_refuse_unknown(struct shard_call *call) {
     }
     shard_refuse(call, "ERR unknown command '%.*s', with args beginning with: %s", shard_route_shown(call->words[0]),
                  call->data + call->words[0].at, arguments);
-}
-
-static void shard_route_refuse_subcommand(struct shard_call *call, const struct shard_command *container) {
-    char name[40];
-    size_t size = strnlen(container->name, sizeof name - 1);
-    name[size] = 0;
-    for (size_t i = 0; i < size; i++) name[i] = (char)(container->name[i] >= 'a' ? container->name[i] - 32 : container->name[i]);
-    shard_refuse(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", shard_route_shown(call->words[1]),
-                 call->data + call->words[1].at, name);
 }
 
 /* ---- to one node ---- */
@@ -130,17 +135,15 @@ static void shard_route_configure(struct shard_call *call) {
 
 /* While the node of some keys is not known, an answer for all keys would silently be an answer for some. */
 static bool shard_route_is_incomplete(const struct shard_call *call) {
-    enum shard_way way = call->command->way;
-    bool of_all_keys = way == SHARD_ALL_COUNT || way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_SCAN;
-    return of_all_keys && call->worker->topology->partial;
+    return call->command->traits & SHARD_ALL_KEYS && call->worker->topology->partial;
 }
 
 /*
  * A shard has the database 0 only. What its nodes know of the placement is in another, and has to outlive FLUSHALL: see fence.rb.
  */
-static void shard_route_delete_all(struct shard_call *call) {
+static void shard_route_flush_all(struct shard_call *call) {
     static const char head[] = "$7\r\nFLUSHDB\r\n";
-    if (strcmp(call->command->name, "flushall") != 0 || !call->worker->shard->settings.nodes[0].fence_size) {
+    if (!call->worker->shard->settings.nodes[0].fence_size) {
         shard_send_to_all(call);
         return;
     }
@@ -162,32 +165,58 @@ static void shard_route_delete_all(struct shard_call *call) {
     shard_buffer_drop(command);
 }
 
+static void shard_route_first(struct shard_call *call) {
+    shard_route_send_to(call, shard_first_well(call->worker));
+}
+
+static void shard_route_refuse(struct shard_call *call) {
+    shard_refuse(call, "ERR '%s' can't be used through the shard", call->command->name);
+}
+
+static void (*const ways[SHARD_WAYS])(struct shard_call *call) = {
+    [SHARD_ROUTED] = shard_route_route,
+    [SHARD_WAITS] = shard_wait,
+    [SHARD_REFUSED] = shard_route_refuse,
+    [SHARD_SPLIT] = shard_split,
+    [SHARD_ALL_NODES] = shard_send_to_all,
+    [SHARD_CONFIG] = shard_route_configure,
+    [SHARD_FLUSHALL] = shard_route_flush_all,
+    [SHARD_ACKNOWLEDGE] = shard_acknowledge,
+    [SHARD_SCAN] = shard_scan,
+    [SHARD_FIRST] = shard_route_first,
+    [SHARD_STREAMS] = shard_route_streams,
+    [SHARD_SORT] = shard_route_found,
+    [SHARD_SUBSCRIBE] = shard_subscribe,
+    [SHARD_SSUBSCRIBE] = shard_subscribe,
+    [SHARD_UNSUBSCRIBE] = shard_subscribe,
+    [SHARD_MULTI] = shard_multi,
+    [SHARD_EXEC] = shard_exec,
+    [SHARD_DISCARD] = shard_discard,
+    [SHARD_WATCH] = shard_watch_keys,
+    [SHARD_UNWATCH] = shard_unwatch,
+    [SHARD_PING] = shard_ping,
+    [SHARD_ECHO] = shard_echo,
+    [SHARD_QUIT] = shard_quit,
+    [SHARD_SELECT] = shard_select,
+    [SHARD_TIME] = shard_time,
+    [SHARD_AUTH] = shard_auth,
+    [SHARD_HELLO] = shard_hello,
+    [SHARD_RESET] = shard_reset,
+    [SHARD_TELL_ID] = shard_tell_id,
+    [SHARD_TELL_NAME] = shard_tell_name,
+    [SHARD_SET_NAME] = shard_set_name,
+    [SHARD_TELL_CLIENT] = shard_tell_client,
+    [SHARD_LIST_CLIENTS] = shard_list_clients,
+    [SHARD_ACCEPT] = shard_accept_it,
+};
+
 static void shard_route_go(struct shard_call *call) {
     if (shard_route_is_incomplete(call)) {
         shard_topology_doubt(call->worker);
         shard_refuse(call, "CLUSTERDOWN of some slots it is not known which node has them: the answer would not be whole");
         return;
     }
-    switch (call->command->way) {
-    case SHARD_ROUTED: shard_route_route(call); break;
-    case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: shard_split(call); break;
-    case SHARD_ALL_COUNT: case SHARD_ALL_SAME: case SHARD_ALL_ARRAYS: case SHARD_ALL_ONE: case SHARD_ALL_LEAST: case SHARD_INFO:
-    case SHARD_PAIRS: shard_send_to_all(call); break;
-    case SHARD_LONG: shard_route_delete_all(call); break;
-    case SHARD_RUNNING: case SHARD_KILL: shard_send_to_all(call); break;
-    case SHARD_CONFIG: case SHARD_CONFIG_MOST: shard_route_configure(call); break;
-    case SHARD_ALL_WAIT: shard_acknowledge(call); break;
-    case SHARD_SCAN: shard_scan(call); break;
-    case SHARD_FIRST: shard_route_send_to(call, shard_first_well(call->worker)); break;
-    case SHARD_STREAMS: shard_route_streams(call); break;
-    case SHARD_SORT: shard_route_found(call); break;
-    case SHARD_WAITS: shard_wait(call); break;
-    case SHARD_TRANSACTS: shard_transact(call); break;
-    case SHARD_SUBSCRIBES: shard_subscribe(call); break;
-    case SHARD_LOCAL: shard_answer_here(call); break;
-    case SHARD_SESSION: shard_session(call); break;
-    default: shard_refuse(call, "ERR '%s' can't be used through the shard", call->command->name);
-    }
+    ways[call->command->way](call);
 }
 
 /* A command of a client whose commands may have another meaning. False: it goes its usual way. */
@@ -198,13 +227,10 @@ static bool shard_route_bound_takes(struct shard_call *call) {
 }
 
 void shard_dispatch(struct shard_call *call) {
-    const struct shard_command *container;
     shard_add(call->worker, FIGURE_COMMANDS, 1);
-    call->command = shard_command_find(call->data, call->words, call->count, &container);
     shard_metrics_take(call->worker, call->command);
     if (shard_is_bound(call->client) && shard_route_bound_takes(call)) return;
-    if (!call->command && container) shard_route_refuse_subcommand(call, container);
-    else if (!call->command) shard_route_refuse_unknown(call);
+    if (!call->command) shard_route_refuse_unknown(call);
     else if (!shard_command_fits(call->command, call->count)) {
         shard_refuse(call, "ERR wrong number of arguments for '%s' command", call->command->name);
     } else {

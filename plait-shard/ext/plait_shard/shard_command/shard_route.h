@@ -4,7 +4,7 @@
 
 #include "../shard_plane/shard_plane.h"
 
-/* Sends it where it belongs, or answers. */
+/* Sends it where it belongs, or answers; call->command is found, or NULL. */
 void shard_dispatch(struct shard_call *call);
 
 #endif

@@ -118,7 +118,7 @@ static void shard_session_ask_nodes(struct shard_call *call, const char *user, c
     command->size += shard_session_put_word(command->bytes + command->size, "AUTH", 4);
     command->size += shard_session_put_word(command->bytes + command->size, user, strlen(user));
     command->size += shard_session_put_word(command->bytes + command->size, password, strlen(password));
-    static const struct shard_command verified = {.name = "auth", .way = SHARD_VERIFIED};
+    static const struct shard_command verified = {.name = "auth", .merge = SHARD_VERIFIED};
     struct shard_call question = {call->worker, client, &verified, command->bytes, command->size, command, NULL, 0, false, 0};
     client->former = client->pool;
     client->pool = pool;
@@ -166,7 +166,9 @@ static void shard_session_authenticate(struct shard_call *call, struct credentia
     }
 }
 
-static void shard_session_auth(struct shard_call *call) {
+/* As HELLO and RESET do, it changes what is sent where: all that came before is answered first. */
+void shard_auth(struct shard_call *call) {
+    if (shard_hold_back(call)) return;
     call->client->greets = false;
     if (call->count > 3) shard_refuse(call, "ERR syntax error");
     else
@@ -196,11 +198,11 @@ static bool shard_session_take_name(struct shard_call *call, uint32_t place) {
     return true;
 }
 
-static void shard_session_set_name(struct shard_call *call) {
+void shard_set_name(struct shard_call *call) {
     if (shard_session_take_name(call, 2)) shard_session_answer(call, "+OK\r\n");
 }
 
-static void shard_session_get_name(struct shard_call *call) {
+void shard_tell_name(struct shard_call *call) {
     const char *name = call->client->name;
     char reply[NAME + RESP_HEADER];
     if (name) shard_answer(call, reply, shard_session_put_word(reply, name, strlen(name)));
@@ -244,9 +246,9 @@ static void shard_session_greet_anew(struct shard_call *call, bool resp3) {
     shard_session_greet_caller(call);
 }
 
-static void shard_session_hello(struct shard_call *call) {
+void shard_hello(struct shard_call *call) {
     struct hello hello;
-    if (!shard_session_read_hello(call, &hello)) return;
+    if (shard_hold_back(call) || !shard_session_read_hello(call, &hello)) return;
     if (call->client->locked && !hello.given.password) {
         shard_refuse(call, "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> "
                            "<pass> option can be used to authenticate the client and select the RESP protocol version at the same time");
@@ -260,8 +262,9 @@ static void shard_session_hello(struct shard_call *call) {
 
 /* ---- RESET and CLIENT ---- */
 
-static void shard_session_reset(struct shard_call *call) {
+void shard_reset(struct shard_call *call) {
     struct shard_client *client = call->client;
+    if (shard_hold_back(call)) return;
     shard_transaction_drop(call->worker, client);
     shard_pin_leave(call->worker, client);
     shard_session_change_pool(client, &call->worker->pool);
@@ -271,7 +274,7 @@ static void shard_session_reset(struct shard_call *call) {
     shard_session_answer(call, "+RESET\r\n");
 }
 
-static void shard_session_tell_id(struct shard_call *call) {
+void shard_tell_id(struct shard_call *call) {
     char reply[40];
     int size = snprintf(reply, sizeof reply, ":%llu\r\n", (unsigned long long)call->client->id);
     shard_answer(call, reply, (size_t)size);
@@ -329,13 +332,13 @@ static void shard_session_answer_text(struct shard_call *call, struct shard_buff
     shard_buffer_drop(text);
 }
 
-static void shard_session_tell_info(struct shard_call *call) {
+void shard_tell_client(struct shard_call *call) {
     struct shard_buffer *text = shard_buffer_new(LINE);
     if (text) text->size = shard_session_describe(call->worker, call->client, text->bytes);
     shard_session_answer_text(call, text);
 }
 
-static void shard_session_list(struct shard_call *call) {
+void shard_list_clients(struct shard_call *call) {
     if (call->worker->shard->threads > 1) {
         shard_refuse(call, "ERR CLIENT LIST is for a shard with one thread: the clients of other threads can't be seen from here");
         return;
@@ -351,39 +354,12 @@ static void shard_session_list(struct shard_call *call) {
     shard_session_answer_text(call, text);
 }
 
-static void shard_session_accept_it(struct shard_call *call) {
+void shard_accept_it(struct shard_call *call) {
     shard_session_answer(call, "+OK\r\n");
 }
 
-/* ---- all ---- */
-
-static const struct {
-    const char *name;
-    void (*answer)(struct shard_call *call);
-    bool alone; /* not before all that came before is answered: it changes what is sent where */
-} answers[] = {
-    {"auth", shard_session_auth, true}, {"hello", shard_session_hello, true}, {"reset", shard_session_reset, true},
-    {"client|id", shard_session_tell_id, false},
-    {"client|getname", shard_session_get_name, false}, {"client|setname", shard_session_set_name, false},
-    {"client|info", shard_session_tell_info, false},
-    {"client|list", shard_session_list, false}, {"client|no-evict", shard_session_accept_it, false},
-    {"client|no-touch", shard_session_accept_it, false},
-    {"client|setinfo", shard_session_accept_it, false},
-};
-
-void shard_session(struct shard_call *call) {
-    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-        if (strcmp(answers[i].name, call->command->name) != 0) continue;
-        if (!answers[i].alone || !shard_hold_back(call)) answers[i].answer(call);
-        return;
-    }
-}
-
 bool shard_locked_takes(struct shard_call *call) {
-    static const char *const open[] = {"auth", "hello", "quit", "reset"};
-    for (size_t i = 0; call->command && i < sizeof open / sizeof *open; i++) {
-        if (strcmp(call->command->name, open[i]) == 0) return false;
-    }
+    if (call->command && call->command->traits & SHARD_OPEN) return false;
     shard_refuse(call, "NOAUTH Authentication required.");
     return true;
 }

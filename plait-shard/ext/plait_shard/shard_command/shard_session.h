@@ -10,8 +10,17 @@
 void shard_session_begin(struct shard_worker *worker, struct shard_client *client);
 void shard_session_end(struct shard_client *client);
 
-/* HELLO, AUTH, RESET, CLIENT. */
-void shard_session(struct shard_call *call);
+void shard_auth(struct shard_call *call);
+void shard_hello(struct shard_call *call);
+void shard_reset(struct shard_call *call);
+
+/* CLIENT ID, GETNAME, SETNAME, INFO, LIST, and what is accepted without being done. */
+void shard_tell_id(struct shard_call *call);
+void shard_tell_name(struct shard_call *call);
+void shard_set_name(struct shard_call *call);
+void shard_tell_client(struct shard_call *call);
+void shard_list_clients(struct shard_call *call);
+void shard_accept_it(struct shard_call *call);
 
 /* A command of one that has not given the password yet. False: it goes its usual way. */
 bool shard_locked_takes(struct shard_call *call);

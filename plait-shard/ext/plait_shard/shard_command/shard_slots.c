@@ -7,6 +7,7 @@
 #include "../shard_plane/shard_topology.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUMBER = 32 /* bits for the number of a key, below the bits of its slot */ };
 
@@ -82,9 +83,9 @@ static uint32_t shard_slots_owner_of(const struct shard_worker *worker, uint32_t
 void shard_split_slots(struct shard_call *call, uint32_t step) {
     struct shard_worker *worker = call->worker;
     uint32_t keys = shard_slots_group(call, step);
-    bool values = call->command->way == SHARD_MGET;
+    bool values = call->command->merge == SHARD_VALUES;
     uint32_t parts = keys ? shard_slots_count_parts(worker, keys) : 0;
-    struct shard_request *request = keys ? shard_begin_merge(call, call->command->way, parts, values ? keys : 0) : NULL;
+    struct shard_request *request = keys ? shard_begin_merge(call, call->command->merge, parts, values ? keys : 0) : NULL;
     if (!request) return;
 
     if (values) shard_slots_remember_order(worker, request->merge, keys);
@@ -99,12 +100,14 @@ void shard_split_slots(struct shard_call *call, uint32_t step) {
 
 void shard_send_slots(struct shard_call *call, struct shard_request *request) {
     struct shard_worker *worker = call->worker;
-    uint32_t keys = shard_slots_group(call, 2);
+    const char *name = call->command->name;
+    uint32_t step = shard_command_step(call->command);
+    uint32_t keys = shard_slots_group(call, step);
     for (uint32_t at = 0, end; at < keys; at = end) {
         end = shard_slots_end_of(worker, at, keys);
         uint32_t node = shard_slots_owner_of(worker, at);
-        struct shard_part_plan plan = {node, node, 1 + 2 * (uint64_t)(end - at), "MSET", 4};
+        struct shard_part_plan plan = {node, node, 1 + (uint64_t)(end - at) * step, name, strlen(name)};
         request->merge->waiting++;
-        shard_slots_send_part(call, request, plan, at, end, 2);
+        shard_slots_send_part(call, request, plan, at, end, step);
     }
 }

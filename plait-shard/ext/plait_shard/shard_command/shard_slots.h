@@ -7,7 +7,7 @@
 /* A cluster takes keys of one slot at a time: a part for each. */
 void shard_split_slots(struct shard_call *call, uint32_t step);
 
-/* Pairs for a request that gathers. */
+/* The keys that are here, for a request that gathers. */
 void shard_send_slots(struct shard_call *call, struct shard_request *request);
 
 /* Where each key belongs, into worker->nodes; the keys are every `step` words from `first` on. False: no memory. */

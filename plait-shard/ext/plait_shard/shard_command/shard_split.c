@@ -126,8 +126,8 @@ static void shard_split_remember_order(const struct shard_worker *worker, struct
     for (uint32_t i = 0; i < merge->keys; i++) merge->order[i] = worker->numbers[worker->nodes[i]];
 }
 
-struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts, uint32_t keys) {
-    struct shard_merge *merge = shard_merge_new(way, parts, keys);
+struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_merging kind, uint32_t parts, uint32_t keys) {
+    struct shard_merge *merge = shard_merge_new(kind, parts, keys);
     struct shard_request *request = merge ? shard_request_new(call->worker, call->client) : NULL;
     if (request) {
         request->merge = merge;
@@ -139,22 +139,11 @@ struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way 
     return request;
 }
 
-static bool shard_split_is_long(const struct shard_command *command) {
-    enum shard_way way = command->way;
-    return way == SHARD_ALL_ARRAYS || way == SHARD_LONG || way == SHARD_RUNNING || way == SHARD_KILL;
-}
-
 bool shard_goes_alone(const struct shard_call *call) {
-    const struct shard_command *container;
-    char first = call->words[0].size ? call->data[call->words[0].at] | 0x20 : 0;
-    bool script = first == 's' && call->words[0].size == sizeof "script" - 1;
-    if (call->count <= 2 && (first == 'k' || first == 'f' || script)) { /* a glance: it is asked of every command */
-        const struct shard_command *command = shard_command_find(call->data, call->words, call->count, &container);
-        return command && shard_split_is_long(command);
-    }
-    if (call->count == 3 && shard_word_is(call->data, call->words[0], "WAIT")) return true;
-    bool whole = call->worker->shard->settings.cluster; /* its parts are many, on a connection for each node */
-    return call->count > SHARD_MANY && !whole && shard_word_is(call->data, call->words[0], "MGET");
+    const struct shard_command *command = call->command;
+    if (command->link == SHARD_SHARED || !shard_command_fits(command, call->count)) return false;
+    bool cluster = call->worker->shard->settings.cluster; /* there its parts are many, on a connection for each node */
+    return command->link != SHARD_OWN_IF_MANY || (call->count > SHARD_MANY && !cluster);
 }
 
 /* All keys are on one node: as it came. */
@@ -179,20 +168,20 @@ static void shard_split_append_words(struct shard_call *call, uint32_t keys, uin
 
 static void shard_split_send_parts(struct shard_call *call, uint32_t keys, uint32_t step, uint32_t parts) {
     struct shard_worker *worker = call->worker;
-    enum shard_way way = call->command->way;
-    struct shard_request *request = shard_begin_merge(call, way, parts, way == SHARD_MGET ? keys : 0);
+    bool values = call->command->merge == SHARD_VALUES;
+    struct shard_request *request = shard_begin_merge(call, call->command->merge, parts, values ? keys : 0);
     if (!request) return;
-    if (way == SHARD_MGET) shard_split_remember_order(worker, request->merge);
+    if (values) shard_split_remember_order(worker, request->merge);
     call->client->alone = call->alone;
     shard_split_ask_nodes(call, request, step);
     shard_split_append_words(call, keys, step);
 }
 
 void shard_split(struct shard_call *call) {
-    uint32_t step = call->command->way == SHARD_MSET ? 2 : 1;
+    uint32_t step = shard_command_step(call->command);
     uint32_t keys;
-    if (step == 2 && call->count % 2 == 0) {
-        shard_refuse(call, "ERR wrong number of arguments for 'mset' command");
+    if ((call->count - 1) % step) {
+        shard_refuse(call, "ERR wrong number of arguments for '%s' command", call->command->name);
     } else if (call->worker->shard->settings.cluster && call->count > 1 + step) {
         shard_split_slots(call, step);
     } else if (!shard_place_keys(call, 1, step, &keys)) {
@@ -216,27 +205,27 @@ static struct shard_link *shard_split_master_link(struct shard_call *call, struc
 void shard_send_to_all(struct shard_call *call) {
     struct shard_worker *worker = call->worker;
     const struct shard_topology *topology = worker->topology;
-    struct shard_request *request = shard_begin_merge(call, call->command->way, topology->master_count, 0);
+    struct shard_request *request = shard_begin_merge(call, call->command->merge, topology->master_count, 0);
     if (!request) return;
-    bool waits = call->command->way == SHARD_ALL_WAIT;
-    bool alone = shard_split_is_long(call->command) || waits;
-    call->alone = alone;
-    if (alone) call->client->alone = true;
+    bool acknowledges = call->command->way == SHARD_ACKNOWLEDGE;
+    call->alone = call->command->link != SHARD_SHARED;
+    if (call->alone) call->client->alone = true;
     for (uint32_t i = 0; i < topology->master_count; i++) {
         struct shard_link *link = shard_split_master_link(call, request, topology->masters[i], i);
-        if (link && waits) shard_link_skip(link, shard_acknowledge_first(call));
+        if (link && acknowledges) shard_link_skip(link, shard_acknowledge_first(call));
         if (link) shard_append(call, link, call->data, call->size);
     }
 }
 
-void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
+void shard_send_more(struct shard_call *call, struct shard_request *request) {
     struct shard_worker *worker = call->worker;
-    uint32_t keys;
+    const char *name = call->command->name;
+    uint32_t keys, step = shard_command_step(call->command);
     if (worker->shard->settings.cluster) {
         shard_send_slots(call, request);
         return;
     }
-    if (!shard_place_keys(call, 1, 2, &keys)) {
+    if (!shard_place_keys(call, 1, step, &keys)) {
         shard_close_client(worker, call->client);
         return;
     }
@@ -247,10 +236,10 @@ void shard_send_pairs(struct shard_call *call, struct shard_request *request) {
 
         request->merge->waiting++;
         struct shard_link *link = shard_split_link_for(call, request, node, node);
-        bool started = link && shard_split_begin_named(call, link, 1 + 2 * (uint64_t)count, "MSET", 4);
+        bool started = link && shard_split_begin_named(call, link, 1 + step * (uint64_t)count, name, strlen(name));
         worker->asked[node] = started ? link : NULL;
     }
-    shard_split_append_words(call, keys, 2);
+    shard_split_append_words(call, keys, step);
 }
 
 /* ---- SCAN ---- */
@@ -295,7 +284,7 @@ void shard_scan(struct shard_call *call) {
         return;
     }
     uint32_t node = worker->topology->masters[place.master];
-    struct shard_request *request = shard_begin_merge(call, SHARD_SCAN, 1, 0);
+    struct shard_request *request = shard_begin_merge(call, SHARD_CURSOR, 1, 0);
     if (!request) return;
 
     request->merge->scan = place;

@@ -15,11 +15,11 @@ struct shard_part_plan {
 void shard_split(struct shard_call *call);
 void shard_send_to_all(struct shard_call *call);
 
-/* Pairs of keys and values, to each node the pairs of its keys, for a request that gathers. */
-void shard_send_pairs(struct shard_call *call, struct shard_request *request);
+/* The keys that are here, to each node its own, for a request that gathers. */
+void shard_send_more(struct shard_call *call, struct shard_request *request);
 
 /* A request with so many parts; NULL: there is no memory, and the client is closed. */
-struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_way way, uint32_t parts, uint32_t keys);
+struct shard_request *shard_begin_merge(struct shard_call *call, enum shard_merging kind, uint32_t parts, uint32_t keys);
 
 /* What may keep a node busy for long, or answers much, goes on connections of its own: after all that the client has asked before. */
 bool shard_goes_alone(const struct shard_call *call);

@@ -3,12 +3,10 @@
 #include "../resp/resp.h"
 #include "shard_info.h"
 #include "shard_rope.h"
-#include "shard_table.h"
 #include "shard_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
 
 enum { FORMAT = 4 /* "txt:" */, DIFFER_ROOM = 64 };
 
@@ -147,12 +145,18 @@ static struct shard_buffer *shard_answers_pairs(const struct shard_text *replies
 
 /* ---- all ---- */
 
-struct shard_buffer *shard_answer_of(int way, const struct shard_text *replies, uint32_t count) {
+static struct shard_buffer *shard_answers_with_room(const struct shard_text *replies, uint32_t count,
+                                                    struct shard_buffer *(*make)(const struct shard_text *, uint32_t, struct shard_text *)) {
     struct shard_text *places = malloc(count * sizeof *places);
-    if (!places) return NULL;
-
-    struct shard_buffer *answer = way == SHARD_INFO
-        ? shard_answers_info(replies, count, places) : shard_answers_pairs(replies, count, places);
+    struct shard_buffer *answer = places ? make(replies, count, places) : NULL;
     free(places);
     return answer;
+}
+
+struct shard_buffer *shard_answer_info(const struct shard_text *replies, uint32_t count) {
+    return shard_answers_with_room(replies, count, shard_answers_info);
+}
+
+struct shard_buffer *shard_answer_pairs(const struct shard_text *replies, uint32_t count) {
+    return shard_answers_with_room(replies, count, shard_answers_pairs);
 }

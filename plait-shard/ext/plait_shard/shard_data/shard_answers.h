@@ -5,10 +5,10 @@
 #include "shard_rope.h"
 #include "shard_text.h"
 
-/*
- * `way`: SHARD_INFO or SHARD_PAIRS of enum shard_way. Replies are whole, and of either RESP. An error where they are
- * not what the command has for an answer; NULL: no memory.
- */
-struct shard_buffer *shard_answer_of(int way, const struct shard_text *replies, uint32_t count);
+/* Replies are whole, and of either RESP. An error where they are not what the command has for an answer; NULL: no memory. */
+typedef struct shard_buffer *(*shard_answer_maker)(const struct shard_text *replies, uint32_t count);
+
+struct shard_buffer *shard_answer_info(const struct shard_text *replies, uint32_t count);
+struct shard_buffer *shard_answer_pairs(const struct shard_text *replies, uint32_t count);
 
 #endif

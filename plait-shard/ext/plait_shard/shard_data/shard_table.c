@@ -1,6 +1,5 @@
 /* See shard_table.h. */
 #include "shard_table.h"
-#include "shard_table.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -24,44 +23,6 @@ static struct {
     _Atomic(const struct shard_command *) command;
 } slots[SLOTS];
 
-/* Commands that go another way than to the node of their keys. A command that has no key and is not here is refused. */
-static const struct {
-    const char *name;
-    enum shard_way way;
-} ways[] = {
-    {"mget", SHARD_MGET}, {"mset", SHARD_MSET}, {"del", SHARD_COUNT}, {"unlink", SHARD_COUNT}, {"exists", SHARD_COUNT},
-    {"touch", SHARD_COUNT}, {"dbsize", SHARD_ALL_COUNT}, {"flushdb", SHARD_LONG}, {"flushall", SHARD_LONG},
-    {"config|set", SHARD_CONFIG}, {"config|resetstat", SHARD_ALL_SAME}, {"script|load", SHARD_ALL_SAME},
-    {"script|flush", SHARD_ALL_SAME}, {"function|load", SHARD_ALL_SAME}, {"function|delete", SHARD_ALL_SAME},
-    {"function|flush", SHARD_ALL_SAME}, {"keys", SHARD_ALL_ARRAYS}, {"randomkey", SHARD_ALL_ONE}, {"scan", SHARD_SCAN},
-    {"command", SHARD_FIRST}, {"command|count", SHARD_FIRST}, {"command|docs", SHARD_FIRST}, {"command|info", SHARD_FIRST},
-    {"command|list", SHARD_FIRST}, {"command|getkeys", SHARD_FIRST}, {"config|get", SHARD_PAIRS}, {"lolwut", SHARD_FIRST},
-    {"script|exists", SHARD_ALL_LEAST}, {"function|list", SHARD_FIRST}, {"function|dump", SHARD_FIRST},
-    {"ping", SHARD_LOCAL}, {"echo", SHARD_LOCAL}, {"quit", SHARD_LOCAL}, {"select", SHARD_LOCAL}, {"hello", SHARD_SESSION},
-    {"reset", SHARD_SESSION}, {"time", SHARD_LOCAL}, {"client|setname", SHARD_SESSION}, {"client|getname", SHARD_SESSION},
-    {"client|setinfo", SHARD_SESSION}, {"client|id", SHARD_SESSION}, {"client|info", SHARD_SESSION},
-    {"client|list", SHARD_SESSION}, {"client|no-evict", SHARD_SESSION}, {"client|no-touch", SHARD_SESSION},
-    {"auth", SHARD_SESSION}, {"info", SHARD_INFO}, {"sort", SHARD_SORT},
-    {"sort_ro", SHARD_SORT}, {"migrate", SHARD_REFUSED}, {"move", SHARD_REFUSED},
-    {"xread", SHARD_STREAMS}, {"xreadgroup", SHARD_STREAMS}, {"multi", SHARD_TRANSACTS}, {"exec", SHARD_TRANSACTS},
-    {"discard", SHARD_TRANSACTS}, {"watch", SHARD_TRANSACTS}, {"unwatch", SHARD_TRANSACTS},
-    {"subscribe", SHARD_SUBSCRIBES}, {"psubscribe", SHARD_SUBSCRIBES}, {"ssubscribe", SHARD_SUBSCRIBES},
-    {"unsubscribe", SHARD_SUBSCRIBES}, {"punsubscribe", SHARD_SUBSCRIBES}, {"sunsubscribe", SHARD_SUBSCRIBES},
-    {"publish", SHARD_FIRST}, {"spublish", SHARD_ROUTED}, {"pubsub|channels", SHARD_FIRST}, {"pubsub|numsub", SHARD_FIRST},
-    {"pubsub|numpat", SHARD_FIRST}, {"function|restore", SHARD_ALL_SAME}, {"save", SHARD_ALL_SAME}, {"bgsave", SHARD_ALL_SAME},
-    {"bgrewriteaof", SHARD_ALL_SAME}, {"config|rewrite", SHARD_ALL_SAME}, {"memory|purge", SHARD_ALL_SAME},
-    {"slowlog|reset", SHARD_ALL_SAME}, {"slowlog|len", SHARD_ALL_COUNT}, {"latency|reset", SHARD_ALL_COUNT},
-    {"acl|setuser", SHARD_CONFIG}, {"acl|deluser", SHARD_CONFIG_MOST}, {"acl|load", SHARD_ALL_SAME}, {"acl|save", SHARD_ALL_SAME},
-    {"function|stats", SHARD_RUNNING}, {"function|kill", SHARD_KILL}, {"script|kill", SHARD_KILL}, {"command|getkeysandflags", SHARD_FIRST}, {"pfselftest", SHARD_FIRST},
-    {"acl|whoami", SHARD_FIRST}, {"acl|cat", SHARD_FIRST}, {"acl|genpass", SHARD_FIRST}, {"acl|list", SHARD_FIRST},
-    {"acl|users", SHARD_FIRST}, {"acl|getuser", SHARD_FIRST}, {"acl|dryrun", SHARD_FIRST}, {"wait", SHARD_ALL_WAIT},
-    /* Of a server that permits them. */
-    {"debug|set-active-expire", SHARD_ALL_SAME}, {"debug|quicklist-packed-threshold", SHARD_ALL_SAME},
-    {"debug|set-disable-deny-scripts", SHARD_ALL_SAME}, {"debug|sleep", SHARD_ALL_SAME}, {"debug|reload", SHARD_ALL_SAME},
-    {"debug|loadaof", SHARD_ALL_SAME}, {"debug|log", SHARD_ALL_SAME}, {"debug|protocol", SHARD_FIRST},
-    {"debug|stringmatch-len", SHARD_FIRST},
-};
-
 static uint32_t shard_table_hash_of(const char *name, size_t size) {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
@@ -81,10 +42,8 @@ static uint32_t shard_table_slot_of(const char *name, size_t size) {
     return at;
 }
 
-static unsigned shard_table_own_way(const struct shard_command *command) {
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (strcmp(ways[i].name, command->name) == 0) return ways[i].way;
-    }
+/* A command without keys is refused, unless its row says where it goes. */
+static enum shard_way shard_table_usual_way(const struct shard_command *command) {
     bool unclear = command->flags & SHARD_UNCLEAR && command->flags & SHARD_LEARNED;
     if (command->count == 0 || command->flags & SHARD_PUBSUB || unclear) return SHARD_REFUSED;
     return command->flags & SHARD_BLOCKING ? SHARD_WAITS : SHARD_ROUTED;
@@ -97,7 +56,7 @@ static int shard_table_own_key(const struct shard_command *command) {
 }
 
 static void shard_table_enter(struct shard_command *command) {
-    command->way = shard_table_own_way(command);
+    if (command->way == SHARD_USUAL) command->way = shard_table_usual_way(command);
     command->key = shard_table_own_key(command);
     size_t size = strlen(command->name);
     uint32_t at = shard_table_slot_of(command->name, size);
@@ -145,18 +104,15 @@ static bool shard_table_append(char *name, size_t *size, const char *word, size_
     return true;
 }
 
-const struct shard_command *shard_command_find(const char *data, const struct resp_span *words, uint32_t count,
-                                               const struct shard_command **container) {
+const struct shard_command *shard_command_find(const char *data, const struct resp_span *words, uint32_t count) {
     char name[LONGEST] = "";
     size_t size = 0;
-    *container = NULL;
     if (!shard_table_append(name, &size, data + words->at, words->size)) return NULL;
 
     const struct shard_command *command = shard_table_command_in(shard_table_slot_of(name, size));
     if (!command || memchr(name, '|', size)) return NULL;
     if (!(command->flags & SHARD_CONTAINER) || count < 2) return command;
 
-    *container = command;
     shard_table_append(name, &size, "|", 1);
     if (!shard_table_append(name, &size, data + words[1].at, words[1].size)) return NULL;
     return shard_table_command_in(shard_table_slot_of(name, size));
@@ -172,6 +128,10 @@ uint32_t shard_command_index(const struct shard_command *command) {
 
 const struct shard_command *shard_command_at(uint32_t index) {
     return index < COMMANDS ? &commands[index] : &learned[index - COMMANDS];
+}
+
+uint32_t shard_command_step(const struct shard_command *command) {
+    return (uint32_t)command->specs[0].second;
 }
 
 bool shard_command_fits(const struct shard_command *command, uint32_t count) {

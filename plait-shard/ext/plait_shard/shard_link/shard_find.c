@@ -42,13 +42,12 @@ uint32_t shard_first_well(const struct shard_worker *worker) {
 
 /* A script that names no key may use any: on one node it would be silently wrong. */
 static bool shard_find_names_no_key(const struct shard_call *call) {
-    bool script = strncmp(call->command->name, "eval", 4) == 0 || strncmp(call->command->name, "fcall", 5) == 0;
-    return script && shard_word_is(call->data, call->words[2], "0");
+    return call->command->traits & SHARD_SCRIPT && shard_word_is(call->data, call->words[2], "0");
 }
 
 /* COPY from to [DB n] [REPLACE]; the shard has one database only. */
 static bool shard_find_names_a_database(const struct shard_call *call) {
-    if (strcmp(call->command->name, "copy") != 0) return false;
+    if (!(call->command->traits & SHARD_NAMES_DATABASE)) return false;
     for (uint32_t i = 3; i + 1 < call->count; i++) {
         struct resp_span number = call->words[i + 1];
         bool none = number.size == 0 || call->data[number.at] < '0' || call->data[number.at] > '9'; /* the server says so */
@@ -84,7 +83,7 @@ static bool shard_find_sorted(struct shard_call *call, uint32_t *node) {
         bool by = shard_word_is(call->data, call->words[i], "BY");
         struct resp_span pattern = call->words[i + 1];
         if (!by && !shard_word_is(call->data, call->words[i], "GET")) {
-            bool stores = strcmp(call->command->name, "sort") == 0; /* of SORT_RO the server says that it does not */
+            bool stores = call->command->flags & SHARD_WRITE; /* of SORT_RO the server says that it does not */
             if (!stores || !shard_word_is(call->data, call->words[i], "STORE")) continue;
             if (shard_find_look_at(&search, i + 1)) {
                 shard_find_refuse_across(call);

@@ -331,21 +331,19 @@ void shard_link_probe(struct shard_worker *worker, struct shard_link *link) {
     else if (link->state == SHARD_DOWN) shard_link_begin_to_connect(worker, link);
 }
 
-/* Of the command that waits on a connection of its own. */
-static const struct shard_merge *shard_link_merge_of(const struct shard_link *link) {
+/* As which command it is used: one that waits on a connection of its own. */
+static enum shard_link_use shard_link_use_of(const struct shard_link *link) {
     const struct shard_request *request = link->own && shard_link_is_busy(link) ? shard_link_waiter(link, link->head)->request : NULL;
-    return request ? request->merge : NULL;
+    return request && request->merge && request->command ? request->command->link : SHARD_SHARED;
 }
 
 bool shard_link_is_about_scripts(const struct shard_link *link) {
-    const struct shard_merge *merge = shard_link_merge_of(link);
-    return merge && (merge->way == SHARD_RUNNING || merge->way == SHARD_KILL);
+    return shard_link_use_of(link) == SHARD_OWN_SCRIPTS;
 }
 
 /* A client that scans or deletes all keys expects to wait, and keeps no other client from being answered here. */
 static double shard_link_times_of(const struct shard_link *link) {
-    const struct shard_merge *merge = shard_link_merge_of(link);
-    return merge && (merge->way == SHARD_ALL_ARRAYS || merge->way == SHARD_LONG) ? LONG : 1;
+    return shard_link_use_of(link) == SHARD_OWN_LONG ? LONG : 1;
 }
 
 bool shard_link_check(struct shard_worker *worker, struct shard_link *link) {

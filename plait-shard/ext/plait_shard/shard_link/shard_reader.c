@@ -4,18 +4,14 @@
 #include "../shard_data/shard_table.h"
 #include "../shard_plane/shard_topology.h"
 
-#include <string.h>
-
 /* Scripts are loaded into masters only. */
-static bool shard_reader_may_be_read_elsewhere(const struct shard_call *call) {
-    const struct shard_command *command = call->command;
-    if (!command || !(command->flags & SHARD_READONLY)) return false;
-    return strncmp(command->name, "eval", 4) != 0 && strncmp(command->name, "fcall", 5) != 0;
+static bool shard_reader_may_be_read_elsewhere(const struct shard_command *command) {
+    return command && command->flags & SHARD_READONLY && !(command->traits & SHARD_SCRIPT);
 }
 
 uint32_t shard_choose_reader(const struct shard_call *call, uint32_t node) {
     struct shard_worker *worker = call->worker;
-    if (!shard_reader_may_be_read_elsewhere(call)) return node;
+    if (!shard_reader_may_be_read_elsewhere(call->command)) return node;
 
     const struct shard_topology *topology = worker->topology;
     const uint32_t *replicas = topology->replicas + topology->replicas_from[node];

@@ -23,7 +23,7 @@ static const double IDLE = 5; /* seconds until an idle connection is closed */
 /* Where other clients wait for a connection, no client keeps one without sending anything. */
 static void shard_stream_hurry(struct shard_worker *worker, struct shard_link *link) {
     double patience = worker->shard->settings.timeout;
-    bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN;
+    bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN_LINKS;
     if (!crowded || patience <= 0 || worker->now - link->heard < patience) return;
     shard_close_client(worker, link->sender);
 }
@@ -63,8 +63,7 @@ void shard_streams_close(struct shard_worker *worker) {
 
 /* What one key and its last argument make up; its key is here. */
 static const struct shard_command *shard_stream_streamable(const struct resp_command *scan, const char *data) {
-    const struct shard_command *container;
-    const struct shard_command *command = shard_command_find(data, scan->spans, scan->found, &container);
+    const struct shard_command *command = shard_command_find(data, scan->spans, scan->found);
     if (!command || command->way != SHARD_ROUTED || !shard_command_fits(command, scan->count)) return NULL;
     return command->key && (uint32_t)command->key + 1 < scan->found ? command : NULL;
 }

@@ -154,10 +154,6 @@ void shard_subscription_lost(struct shard_worker *worker, struct shard_pin *pin,
 
 /* ---- what comes from the client ---- */
 
-static bool shard_subscription_is(const struct shard_call *call, const char *name) {
-    return call->command && strcmp(call->command->name, name) == 0;
-}
-
 /* Nodes tell of their own keys on channels of their own. */
 static bool shard_subscription_tells_of_keys(const struct shard_call *call) {
     if (call->worker->topology->master_count == 1) return false;
@@ -170,9 +166,8 @@ static bool shard_subscription_tells_of_keys(const struct shard_call *call) {
 
 /* False: that failed, and the client has got an error. */
 static bool shard_subscription_find_channels(struct shard_call *call, uint32_t *node) {
-    bool leaves = shard_subscription_is(call, "unsubscribe") || shard_subscription_is(call, "punsubscribe") ||
-        shard_subscription_is(call, "sunsubscribe");
-    if (shard_subscription_is(call, "ssubscribe")) return shard_find_node(call, node);
+    bool leaves = call->command->way == SHARD_UNSUBSCRIBE;
+    if (call->command->way == SHARD_SSUBSCRIBE) return shard_find_node(call, node);
 
     *node = leaves && call->client->pin ? call->client->pin->node : call->worker->topology->masters[0];
     bool keys = !leaves && shard_subscription_tells_of_keys(call);
@@ -211,11 +206,12 @@ static void shard_subscription_pass_on_if_there(struct shard_call *call, struct 
 
 bool shard_subscription_takes(struct shard_call *call) {
     struct shard_pin *pin = call->client->pin;
-    bool fits = call->command && shard_command_fits(call->command, call->count);
-    if (shard_subscription_is(call, "quit") || shard_subscription_is(call, "reset") || (call->command && !fits)) return false;
-    if (fits && call->command->way == SHARD_SUBSCRIBES) {
+    const struct shard_command *command = call->command;
+    enum shard_way way = command ? command->way : SHARD_REFUSED;
+    if (command && (command->traits & SHARD_ENDS || !shard_command_fits(command, call->count))) return false;
+    if (way == SHARD_SUBSCRIBE || way == SHARD_SSUBSCRIBE || way == SHARD_UNSUBSCRIBE) {
         shard_subscription_pass_on_if_there(call, pin);
-    } else if (shard_subscription_is(call, "ping")) {
+    } else if (way == SHARD_PING) {
         shard_pin_append(call, pin);
     } else if (pin->refuses) {
         pin->refuses = false;

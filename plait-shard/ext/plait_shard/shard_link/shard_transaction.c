@@ -23,15 +23,15 @@ static void shard_transaction_answer(struct shard_call *call, const char *line) 
     shard_answer(call, line, strlen(line));
 }
 
-static bool shard_transaction_is(const struct shard_call *call, const char *name) {
-    return call->command && strcmp(call->command->name, name) == 0;
-}
-
 /* ---- WATCH ---- */
 
-static void shard_transaction_watch(struct shard_call *call) {
+void shard_watch_keys(struct shard_call *call) {
     struct shard_pin *pin = call->client->pin;
     uint32_t node;
+    if (call->client->transaction) {
+        shard_refuse(call, "ERR WATCH inside MULTI is not allowed");
+        return;
+    }
     if (!pin && shard_hold_back(call)) return;
     if (!shard_find_node(call, &node)) return;
     if (pin && pin->node != node) {
@@ -53,22 +53,30 @@ static void shard_transaction_leave_with(struct shard_call *call, const char *wo
     shard_pin_send(&last, call->client->pin);
 }
 
-static void shard_transaction_unwatch(struct shard_call *call) {
+void shard_unwatch(struct shard_call *call) {
     if (call->client->pin) shard_transaction_leave_with(call, UNWATCH);
     else shard_transaction_answer(call, "+OK\r\n");
 }
 
 /* ---- MULTI ---- */
 
-static void shard_transaction_begin(struct shard_call *call) {
+void shard_multi(struct shard_call *call) {
+    if (call->client->transaction) {
+        shard_refuse(call, "ERR MULTI calls can not be nested");
+        return;
+    }
     call->client->transaction = calloc(1, sizeof *call->client->transaction);
     if (call->client->transaction) shard_transaction_answer(call, "+OK\r\n");
     else shard_refuse(call, "ERR out of memory");
 }
 
-static void shard_transaction_discard(struct shard_call *call) {
+void shard_discard(struct shard_call *call) {
+    if (!call->client->transaction) {
+        shard_refuse(call, "ERR DISCARD without MULTI");
+        return;
+    }
     shard_transaction_drop(call->worker, call->client);
-    shard_transaction_unwatch(call);
+    shard_unwatch(call);
 }
 
 static void shard_transaction_abort_it(struct shard_call *call) {
@@ -100,11 +108,13 @@ static uint32_t shard_transaction_node_of(const struct shard_worker *worker, con
     return shard_successor(worker, transaction->node);
 }
 
-static void shard_transaction_execute(struct shard_call *call) {
+void shard_exec(struct shard_call *call) {
     struct shard_client *client = call->client;
     struct shard_transaction *transaction = client->transaction;
     struct shard_pin *pin = client->pin;
-    if (transaction->broken) {
+    if (!transaction) {
+        shard_refuse(call, "ERR EXEC without MULTI");
+    } else if (transaction->broken) {
         if (!shard_hold_back(call)) shard_transaction_abort_it(call);
     } else if (pin) {
         pin->leaving = true;
@@ -121,50 +131,23 @@ static void shard_transaction_execute(struct shard_call *call) {
     }
 }
 
-void shard_transact(struct shard_call *call) {
-    bool started = call->client->transaction;
-    if (shard_transaction_is(call, "watch")) {
-        if (started) shard_refuse(call, "ERR WATCH inside MULTI is not allowed");
-        else shard_transaction_watch(call);
-    } else if (shard_transaction_is(call, "multi")) {
-        if (started) shard_refuse(call, "ERR MULTI calls can not be nested");
-        else shard_transaction_begin(call);
-    } else if (shard_transaction_is(call, "unwatch")) {
-        shard_transaction_unwatch(call);
-    } else if (!started) {
-        shard_refuse(call, "ERR %s without MULTI", shard_transaction_is(call, "exec") ? "EXEC" : "DISCARD");
-    } else if (shard_transaction_is(call, "exec")) {
-        shard_transaction_execute(call);
-    } else {
-        shard_transaction_discard(call);
-    }
-}
-
 /* ---- what stands between ---- */
 
 /* Whether it works on the node of its keys alone. */
 static bool shard_transaction_has_keys(const struct shard_call *call) {
     switch (call->command->way) {
-    case SHARD_ROUTED: case SHARD_MGET: case SHARD_MSET: case SHARD_COUNT: case SHARD_STREAMS: case SHARD_SORT: case SHARD_WAITS: return true;
+    case SHARD_ROUTED: case SHARD_SPLIT: case SHARD_STREAMS: case SHARD_SORT: case SHARD_WAITS: return true;
     default: return false;
     }
-}
-
-/* It works on every node alike. */
-static bool shard_transaction_goes_anywhere(const struct shard_call *call) {
-    static const char *const names[] = {"ping", "echo", "time", "unwatch"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (shard_transaction_is(call, names[i])) return true;
-    }
-    return false;
 }
 
 /* The node of the command; false: it can't be in this transaction, and the client has got an error. */
 static bool shard_transaction_place(struct shard_call *call, struct shard_transaction *transaction) {
     uint32_t node = call->worker->topology->masters[0];
     bool cluster = call->worker->shard->settings.cluster;
-    if (shard_transaction_goes_anywhere(call) || (cluster && shard_transaction_is(call, "publish"))) return true;
-    if (!shard_transaction_has_keys(call) && !shard_transaction_is(call, "publish")) {
+    bool publishes = call->command->traits & SHARD_PUBLISHES;
+    if (call->command->traits & SHARD_ANYWHERE || (cluster && publishes)) return true;
+    if (!shard_transaction_has_keys(call) && !publishes) {
         shard_refuse(call, "ERR '%s' can't be a part of a transaction: only commands of the node that its keys are on can", call->command->name);
         return false;
     }
@@ -198,20 +181,26 @@ static void shard_transaction_queue(struct shard_call *call) {
 }
 
 /* Of the commands that go another way: they would use the connection for something else, or as another user. */
-static bool shard_transaction_disturbs(const struct shard_call *call) {
-    unsigned way = call->command->way;
-    return way == SHARD_WAITS || way == SHARD_SUBSCRIBES || way == SHARD_STREAMS || shard_transaction_is(call, "auth") ||
-        shard_transaction_is(call, "hello");
+static bool shard_transaction_disturbs(const struct shard_command *command) {
+    return command->way == SHARD_WAITS || command->traits & SHARD_DISTURBS;
+}
+
+/* Whether it belongs to transactions as such. */
+static bool shard_transaction_is_made_by(const struct shard_command *command) {
+    switch (command->way) {
+    case SHARD_MULTI: case SHARD_EXEC: case SHARD_DISCARD: case SHARD_WATCH: case SHARD_UNWATCH: return true;
+    default: return false;
+    }
 }
 
 /* Commands for the node that watches go its way, in order with it; other commands wait until all before them is answered. */
 static bool shard_transaction_takes_watching(struct shard_call *call) {
     uint32_t node;
-    if (!call->command || !shard_command_fits(call->command, call->count) || call->command->way == SHARD_TRANSACTS) return false;
+    if (!call->command || !shard_command_fits(call->command, call->count) || shard_transaction_is_made_by(call->command)) return false;
     if (call->command->way != SHARD_ROUTED) {
         if (shard_hold_back(call)) return true;
         call->client->alone = true;
-        if (!shard_transaction_disturbs(call)) return false;
+        if (!shard_transaction_disturbs(call->command)) return false;
         shard_refuse(call, "ERR '%s' can't be used while keys are watched", call->command->name);
         return true;
     }
@@ -231,8 +220,9 @@ bool shard_transaction_takes(struct shard_call *call) {
 
     bool known = call->command && shard_command_fits(call->command, call->count);
     if (!known) transaction->broken = true;
-    bool own = known && call->command->way == SHARD_TRANSACTS && !shard_transaction_is(call, "unwatch");
-    if (!known || own || shard_transaction_is(call, "quit") || shard_transaction_is(call, "reset")) return false;
+    bool own = known && shard_transaction_is_made_by(call->command) && call->command->way != SHARD_UNWATCH;
+    bool ends = call->command && call->command->traits & SHARD_ENDS;
+    if (!known || own || ends) return false;
     shard_transaction_queue(call);
     return true;
 }

@@ -4,8 +4,12 @@
 
 #include "../shard_plane/shard_plane.h"
 
-/* MULTI, EXEC, DISCARD, WATCH, UNWATCH. */
-void shard_transact(struct shard_call *call);
+void shard_multi(struct shard_call *call);
+void shard_exec(struct shard_call *call);
+void shard_discard(struct shard_call *call);
+void shard_watch_keys(struct shard_call *call);
+void shard_unwatch(struct shard_call *call);
+
 /* A command of one in a transaction or that watches. False: it goes its usual way. */
 bool shard_transaction_takes(struct shard_call *call);
 

@@ -16,8 +16,8 @@ enum {
     SHARD_IN_FLIGHT = 10000,  /* requests of a client */
     SHARD_CHUNK = 64 * 1024,  /* what is larger is forwarded while it arrives, unless the settings say otherwise */
     SHARD_BRIEF = 117,        /* bytes; a request is three lines of the processor's cache then */
-    SHARD_MANY = 512,         /* keys of an MGET that is worth connections of its own */
-    SHARD_OWN = 64,           /* connections of their own to a node */
+    SHARD_MANY = 512,         /* keys of a command that is worth connections of its own */
+    SHARD_OWN_LINKS = 64,     /* connections of their own to a node */
     SHARD_MOST = 64 << 20     /* bytes for a node that does not take them, until it is asked for nothing more */
 };
 
@@ -31,7 +31,7 @@ enum shard_kind { SHARD_WAKEUP, SHARD_LISTENER, SHARD_CLIENT, SHARD_LINK };
 struct shard_part {
     struct shard_rope got;   /* of its reply, what is not on its way yet */
     struct shard_link *link; /* that is for it alone and still answers, or NULL */
-    uint64_t values;         /* SHARD_MGET: that its array has to have */
+    uint64_t values;         /* SHARD_VALUES: that its array has to have */
     bool whole;
     bool headed;             /* the header of its array was looked at */
     bool fits;               /* that is as it has to be */
@@ -49,7 +49,7 @@ enum { SHARD_MASTERS = 1024 /* more than there may be where cursors have to tell
 
 /* Of a request that goes to several nodes, or whose reply is changed. */
 struct shard_merge {
-    uint8_t way;             /* enum shard_way */
+    uint8_t kind;            /* enum shard_merging */
     bool gathers;            /* how many parts there will be is not known; the replies of a node are one part after another */
     bool failed;             /* a part will never be whole */
     bool spoilt;             /* a part is not an array */
@@ -57,12 +57,12 @@ struct shard_merge {
     uint32_t waiting;        /* parts without a whole reply */
     uint32_t count;          /* of parts */
     uint32_t headed;         /* parts whose header is here */
-    uint32_t keys;           /* SHARD_MGET: how many */
+    uint32_t keys;           /* SHARD_VALUES: how many */
     size_t room;             /* bytes that all of this takes */
-    uint16_t *order;         /* SHARD_MGET: for each key the number of its part */
+    uint16_t *order;         /* SHARD_VALUES: for each key the number of its part */
     uint32_t at;             /* the key, or the part, that is forwarded */
     uint64_t left;           /* bytes of its value that are still to be forwarded */
-    struct shard_scan_place scan; /* SHARD_SCAN: which master */
+    struct shard_scan_place scan; /* SHARD_CURSOR: which master */
     struct shard_rope error; /* the first that has happened */
     struct shard_part parts[];
 };

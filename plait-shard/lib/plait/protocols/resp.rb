@@ -21,23 +21,15 @@ module Plait
         words.inject("*#{words.size}\r\n".b) { |all, word| all << "$#{word.to_s.bytesize}\r\n".b << word.to_s.b << "\r\n".b }
       end
 
-      # The rules that a reply can break. The engine's table is RESP_RULES in resp.h; a test compares them.
+      # The rules that a reply can break, as the engine has them (RESP_RULES in resp.h).
       module Rules
         # The error, and the limit that allows more.
         Rule = Struct.new(:text, :limit) do
           def section = "RESP, protocol specification"
         end
 
-        ALL = {
-          bulk_length: ["a length of a string that is none"],
-          bulk_limit: ["a string over the limit", :bulk],
-          bulk_end: ["a string that does not end where its length says"],
-          type: ["a reply of a type that does not exist"],
-          line_end: ["a CR without a LF"],
-          length: ["a length of an aggregate that is none"],
-          elements_limit: ["a reply with more elements in all than the limit", :elements],
-          truncated: ["the input ended inside a command or a reply"]
-        }.transform_values { |fields| Rule.new(*fields).freeze }.freeze
+        ALL = (RESP.const_defined?(:ReplyScanner) ? ReplyScanner.rules : {})
+              .transform_values { |fields| Rule.new(*fields).freeze }.freeze
 
         PROTOCOL = "RESP"
 

@@ -18,10 +18,6 @@ module Plait
       # Flags and specifications that the data plane uses.
       FLAGS = %w[write readonly blocking pubsub admin].freeze
       SPECS = 3
-      # COMMAND omits the subcommands of DEBUG, of which some have keys.
-      DEBUG_OF_KEYS = { "object" => 0, "digest-value" => -1, "listpack" => 0, "sdslen" => 0 }.freeze
-      DEBUG_OF_ALL = %w[set-active-expire quicklist-packed-threshold set-disable-deny-scripts sleep reload loadaof log protocol
-                        stringmatch-len].freeze
       NUMBERS = { "range" => %w[lastkey keystep limit], "keynum" => %w[keynumidx firstkey keystep] }.freeze
 
       # @return [Array<Entry>] by name
@@ -38,22 +34,12 @@ module Plait
       def entries_of(command)
         raise UsageError, "the server's COMMAND has no specifications of keys, as that of Redis 7 has" if command.size < 10
 
-        own = own_entries(command)
+        own = Array(command[9]).flat_map { |subcommand| entries_of(subcommand) }
         specs = command[8].map { |spec| spec_of(pairs(spec)) }
         flags = command[2] & FLAGS
         flags << "container" if own.any?
         flags << "unclear" if specs.include?(nil) || specs.size > SPECS
         [Entry.new(command[0].downcase, command[1], flags, specs.compact.first(SPECS)), *own]
-      end
-
-      def own_entries(command)
-        command[0].casecmp?("debug") ? debug_entries : Array(command[9]).flat_map { |sub| entries_of(sub) }
-      end
-
-      def debug_entries
-        keyed = DEBUG_OF_KEYS.transform_values { |last| [Spec.new(nil, 2, "range", last, 1, 0)] }
-        plain = DEBUG_OF_ALL.to_h { |name| [name, []] }
-        keyed.merge(plain).map { |name, specs| Entry.new("debug|#{name}", -2 - specs.size, %w[admin], specs) }
       end
 
       # A map is an array of names and values in RESP2.

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "io/wait"
-require "socket"
 require_relative "door"
 require_relative "fence"
+require_relative "node_connection"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"
-require "plait/io/channel"
 require "plait/values/deadline"
 require "plait/values/errors"
 
@@ -183,24 +181,16 @@ module Plait
 
     # Checks whether nodes answer.
     module Health
-      PING = "*1\r\n$4\r\nPING\r\n"
-      FAILURES = [*Io::Channel::BREAKS, SocketError, ConnectionError, TimeoutError].freeze
-      private_constant :FAILURES
-
       # @return [Array<Boolean>] in their order
       def self.check(nodes, access) = nodes.map { |node| Thread.new { up?(node, access) } }.map(&:value)
 
-      # A node that asks for a password is up.
+      # A node that refuses the proxy's password or user is up.
       def self.up?(node, access)
-        socket = access.connect(node)
-        socket.write(PING)
-        return false unless socket.to_io.wait_readable(access.timeout)
-
-        socket.readpartial(64).start_with?("+PONG", "-NOAUTH", "-NOPERM")
-      rescue *FAILURES
+        NodeConnection.open(node, access, patience: access.timeout) { |connection| connection.call("PING") == "PONG" }
+      rescue RemoteError => e
+        e.message.match?(/NOAUTH|NOPERM|WRONGPASS/)
+      rescue Error
         false
-      ensure
-        socket&.close
       end
     end
     private_constant :SwitchWatch, :Launch, :TopologyWatch, :Health

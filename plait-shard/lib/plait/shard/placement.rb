@@ -3,7 +3,6 @@
 require "digest"
 require_relative "native"
 require_relative "node"
-require_relative "placement/hashes"
 require "plait/values/errors"
 
 module Plait
@@ -56,15 +55,12 @@ module Plait
 
       # @param key [String]
       # @return [Integer] the index of its node
-      def node_for(key)
-        hash = hash_of(key)
-        return @points[hash % @points.size].last unless ring?
-
-        (@points.bsearch { |value, _| value >= hash } || @points.first).last
-      end
+      # @raise [UnsupportedError] without the extension, which has the hashes
+      def node_for(key) = engine.node_for(key)
 
       # @return [Integer] the hash of the key's tag
-      def hash_of(key) = Hashes.public_send(@hash, Tags.part(key.b, @tag))
+      # @raise (see #node_for)
+      def hash_of(key) = engine.hash_of(key)
 
       # @api private
       # @return [Boolean] whether each key has the same index with both
@@ -93,6 +89,12 @@ module Plait
       def rule = [@hash, @distribution, @tag, @points]
 
       private
+
+      def engine
+        raise UnsupportedError, "the hashes of keys need the C extension: #{Native::REASON}" unless Native.available?
+
+        @made[:engine] ||= native
+      end
 
       def ring? = @distribution == :ketama
 
@@ -162,38 +164,7 @@ module Plait
         def single(number) = [number].pack("f").unpack1("f")
         private_class_method :digests, :single
       end
-
-      # The part of a key that is hashed; twin of placement.c.
-      module Tags
-        module_function
-
-        # @param key [String] binary
-        # @param rule [String, Symbol, nil] two delimiters, :last_brace, :first_brace, or nil: the whole key
-        # @return [String]
-        def part(key, rule)
-          case rule
-          when nil then key
-          when :last_brace then behind(key, key.rindex("{"), true)
-          when :first_brace then behind(key, key.index("{"), false)
-          else between(key, *rule.b.chars)
-          end
-        end
-
-        def behind(key, brace, may_be_empty)
-          return key unless brace && key.end_with?("}")
-
-          tag = key.byteslice((brace + 1)...-1)
-          tag.empty? && !may_be_empty ? key : tag
-        end
-
-        def between(key, open, close)
-          first = key.index(open)
-          last = first && key.index(close, first + 1)
-          last && last > first + 1 ? key.byteslice((first + 1)...last) : key
-        end
-        private_class_method :behind, :between
-      end
-      private_constant :Tables, :Tags
+      private_constant :Tables
     end
   end
 end

@@ -42,12 +42,33 @@ module Plait
     # The native {Pool#with} takes from `idle` and gives back to it without that lock, under Ruby's own, as long as no checkout
     # waits. So a checkout that begins to wait looks once more afterwards ({#admit}).
     class State < Io::Pool::KeyState
-      # @return [Integer] places of connections that are closed here, and not yet at their server
-      attr_reader :closing
+      COUNTED = { connected: 0, stale: 0, retired: 0, timeouts: 0, waits: 0, waited: 0.0, longest_wait: 0.0 }.freeze
+      private_constant :COUNTED
 
       def initialize(size)
         super
-        @closing = 0
+        @entries = {}.compare_by_identity # of connections that are not closed yet: a fork has copies of them
+        @closing = 0 # places of connections that are closed here, and not yet at their server
+        @counts = COUNTED.dup
+      end
+
+      # @return [Array<Entry>] idle and busy ones
+      def entries = @entries.keys
+
+      # @return [Hash{Symbol => Numeric}] (see Pool#statistics)
+      def report
+        idle = @idle.size
+        { size: @size, idle: idle, busy: @places - idle - @closing, closing: @closing, waiting: @waiting.size, **@counts }
+      end
+
+      # @param name [Symbol] see {#report}
+      def count(name, by = 1) = @counts[name] += by
+
+      # A checkout has waited.
+      def waited(seconds)
+        count(:waits)
+        count(:waited, seconds)
+        @counts[:longest_wait] = [@counts[:longest_wait], seconds].max
       end
 
       # Grants a checkout an idle connection or a place, or lets it wait.
@@ -57,10 +78,17 @@ module Plait
       end
 
       # A connection was made in the place of a checkout.
-      def enter(checkout, entry) = lend(entry, checkout)
+      def enter(checkout, entry)
+        count(:connected)
+        @entries[entry] = true
+        lend(entry, checkout)
+      end
 
-      # The connection of a checkout does not work any more: its place remains.
-      def strike(checkout)
+      # The connection of a checkout can't be used again: its place remains.
+      # @param reason [Symbol] what is counted
+      def strike(checkout, reason)
+        count(reason)
+        @entries.delete(checkout.entry)
         checkout.entry.holder = nil
         checkout.grant_place
       end
@@ -71,7 +99,10 @@ module Plait
       end
 
       # @param lingers [Boolean] whether a connection keeps its place until {depart}
-      def leave(lingers) = lingers ? @closing += 1 : free_places
+      def leave(entry, lingers)
+        @entries.delete(entry)
+        lingers ? @closing += 1 : free_places
+      end
 
       def depart
         @closing -= 1
@@ -86,10 +117,13 @@ module Plait
         checkout.withdraw
       end
 
+      # @param reason [Symbol, nil] what is counted
       # @yieldparam entry [Entry] an idle one
       # @return [Array<Entry>] for which the block was true
-      def expire(&block)
+      def expire(reason = nil, &block)
         gone = @idle.select(&block).select { |entry| @idle.delete(entry) } # without it the native `with` has just taken it
+        gone.each { |entry| @entries.delete(entry) }
+        count(reason, gone.size) if reason
         free_places(gone.size)
         gone
       end

@@ -62,77 +62,36 @@ module Plait
       end
     end
 
-    # Counts events of a pool. It has a lock of its own: some events happen without the pool's lock. A kill is held back during
-    # the wait for the lock: Ruby 3.1 to 3.3 at least would lose the wake-up, and other threads would sleep on.
-    class Statistics
-      COUNTED = { connected: 0, stale: 0, retired: 0, timeouts: 0, waits: 0, waited: 0.0, longest_wait: 0.0 }.freeze
-      private_constant :COUNTED
-
-      def initialize
-        @lock = Mutex.new
-        @counts = COUNTED.dup
-      end
-
-      def count(name) = exclusively { @counts[name] += 1 }
-
-      def waited(seconds)
-        exclusively do
-          @counts[:waits] += 1
-          @counts[:waited] += seconds
-          @counts[:longest_wait] = [@counts[:longest_wait], seconds].max
-        end
-      end
-
-      # @return [Hash{Symbol => Numeric}]
-      def report(state, size)
-        idle = state.idle.size
-        closing = state.closing
-        { size: size, idle: idle, busy: state.places - idle - closing, closing: closing, waiting: state.waiting.size, **@counts }
-      end
-
-      private
-
-      def exclusively(&block) = Uninterruptible.run { @lock.synchronize(&block) }
-    end
-
     # Makes, checks and closes connections, as the options say.
     class Upkeep
-      attr_reader :statistics
-
       # @param connect [#call]
       def initialize(options, connect)
         @options = options
         @connect = connect
-        @lock = Mutex.new
-        @entries = {}.compare_by_identity
         @inherited = []
       end
-
-      # Starts the figures of this process.
-      def begin = @statistics = Statistics.new
 
       # Without a mask of its own while a connection is made: that mask would replace the caller's.
       # @yieldparam entry [Entry] has a user after the block; if the block raises, its connection is closed
       # @return [Entry]
       def connect(generation)
-        entry = taken = nil
+        taken = nil
         connection = @connect.call
         Uninterruptible.run do
-          entry = entry_of(connection, generation)
+          now = Deadline.now
+          entry = Entry.new(connection, now, now + lifetime, generation)
           yield entry
           taken = entry
-        ensure
-          close([entry]) if entry && !taken
         end
       ensure
-        end_connection(connection) if connection && !entry
+        end_connection(connection) if connection && !taken
       end
 
-      # @return [Boolean] whether it can be used again; false is counted
-      def works?(entry, now)
-        reason = expired?(entry, now) ? :retired : (:stale unless answers?(entry))
-        @statistics.count(reason) if reason
-        reason.nil?
+      # @return [Symbol, nil] why it can't be used again: it is to be retired, or stale
+      def fault(entry, now)
+        return :retired if expired?(entry, now)
+
+        :stale unless answers?(entry)
       end
 
       # A timeout or a cancellation may come in the middle of a call: `fit:` is not asked then.
@@ -154,36 +113,21 @@ module Plait
       # @param entry [Entry] an idle one
       def expired?(entry, now) = entry.old?(now) || unused?(entry, now)
 
-      # Closes expired connections.
-      def retire(entries)
-        entries.each { @statistics.count(:retired) }
-        close(entries)
-      end
-
       # Ignores a driver's error at the end of a connection.
       # @raise [StandardError] another error, when all are closed
       def close(entries)
-        @lock.synchronize { entries.each { |entry| @entries.delete(entry) } }
         failure = nil
         entries.each { |entry| failure = end_connection(entry.connection) || failure }
         raise failure if failure
       end
 
-      # All connections are the parent's. They stay referenced: many drivers say goodbye to the server in a finalizer.
-      def abandon_all
-        parents = @entries.keys
-        @entries = {}.compare_by_identity
+      # They are the parent's. They stay referenced: many drivers say goodbye to the server in a finalizer.
+      def abandon(parents)
         @inherited.concat(parents)
         parents.each { |entry| @options.abandon&.call(entry.connection) }
       end
 
       private
-
-      def entry_of(connection, generation)
-        now = Deadline.now
-        @statistics.count(:connected)
-        Entry.new(connection, now, now + lifetime, generation).tap { |entry| @lock.synchronize { @entries[entry] = true } }
-      end
 
       # @return [StandardError, nil] one of the caller
       def end_connection(connection)
@@ -207,6 +151,6 @@ module Plait
 
       def lifetime = @options.max_lifetime ? @options.max_lifetime * rand(0.9..1.0) : Float::INFINITY
     end
-    private_constant :OUTSIDE, :Options, :Statistics, :Upkeep
+    private_constant :OUTSIDE, :Options, :Upkeep
   end
 end

@@ -2,32 +2,23 @@
 
 require "etc"
 require "fileutils"
-require "socket"
 require "tmpdir"
+require "plait/suites/common/own_server"
 require "plait/suites/common/suite"
 require_relative "../../db"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Suites
     class Databases < Suite
-      # A database server: a user's own, or one that the suite starts on a free port of the loopback, with its files in a
-      # temporary folder. The suite makes a table in it and drops it.
+      # A database server: a user's own, or one that the suite starts. The suite makes a table in it and drops it.
       class Server
         TABLE = "plait_lab_people"
         ROWS = 100_000
         GROUPS = 100
         # Rows of the range.
         RANGE = 10
-        HOST = "127.0.0.1"
-        # Seconds for a server to start; raising it helps a slow disk.
-        START = 60
-        # Seconds for a server to stop; raising it spares a slow disk a recovery.
-        STOP = 15
-        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin
-                     /usr/local/opt/postgresql*/bin].freeze
-        private_constant :RANGE, :HOST, :START, :STOP, :FOLDERS
+        HOST = OwnServer::HOST
+        private_constant :RANGE, :HOST
 
         # @param url [String, nil] of a user's own server
         def initialize(url = nil)
@@ -35,7 +26,7 @@ module Plait
         end
 
         # @return [Boolean] whether its programs are here
-        def installed? = self.class::PROGRAMS.all? { |name| program(name) }
+        def installed? = self.class::PROGRAMS.all? { |name| OwnServer.program(name) }
 
         # @return [Array<String>] the schemes of the drivers that are installed
         def ways
@@ -47,7 +38,7 @@ module Plait
 
         def title = self.class::TITLE
 
-        def url(way) = @url || format(self.class::URL, way: way, host: HOST, port: @port)
+        def url(way) = @url || format(self.class::URL, way: way, host: HOST, port: @server.port)
 
         # @return [String, nil] what stands in a FROM and takes its time, once
         def pause(seconds) = seconds.zero? ? nil : format(self.class::PAUSE, seconds)
@@ -67,7 +58,7 @@ module Plait
         end
 
         # Starts the server, fills the table, yields, stops the server.
-        # @raise [UnreachableOrigin] when it does not start
+        # @raise [UnsupportedError] when it does not start
         def around(&block) = @url ? fill(&block) : start { fill(&block) }
 
         private
@@ -95,58 +86,21 @@ module Plait
         def start
           Dir.mktmpdir("plait-lab-") do |folder|
             @folder = folder
-            @port = TCPServer.open(HOST, 0) { |socket| socket.addr[1] }
+            @server = OwnServer.new(folder, signal: self.class::SIGNAL)
             prepare(data = File.join(folder, "data"))
-            @pid = run(*command(data))
-            await
+            @server.start(*command(data)) { ready? }
             yield
           ensure
-            stop if @pid
+            @server&.stop
           end
         end
 
-        def program(name)
-          folders = ENV["PATH"].split(":") + FOLDERS.flat_map { |glob| Dir[glob].reverse }
-          folders.map { |folder| File.join(folder, name) }.find { |file| File.executable?(file) }
-        end
-
-        # A process group of its own: Ctrl-C at the terminal reaches the suite, which stops the server in order.
-        def run(*command) = Process.spawn(*command, in: File::NULL, %i[out err] => [log, "a"], chdir: @folder, pgroup: true)
-
-        def run!(*command)
-          Process.wait(run(*command))
-          raise UnreachableOrigin, "#{command.first} failed:\n#{File.read(log)}" unless Process.last_status.success?
-        end
-
-        def log = File.join(@folder, "log")
-
-        def await
-          deadline = Deadline.after(START)
-          until ready?
-            if deadline.expired? || Process.waitpid(@pid, Process::WNOHANG)
-              raise UnreachableOrigin, "#{title} did not start:\n#{File.read(log)}"
-            end
-
-            sleep(0.05)
-          end
-        end
+        def program(name) = OwnServer.program(name)
 
         def ready?
           DB.connect(url(ways.first), connect_timeout: 1) { |db| db.query("SELECT 1") }
         rescue StandardError
           false
-        end
-
-        # A server that does not stop in time is killed.
-        def stop
-          Process.kill(self.class::SIGNAL, @pid)
-          deadline = Deadline.after(STOP)
-          sleep(0.02) until (ended = Process.waitpid(@pid, Process::WNOHANG)) || deadline.expired?
-          Process.kill(:KILL, @pid) && Process.wait(@pid) unless ended
-        rescue SystemCallError
-          nil # it has ended by itself
-        ensure
-          @pid = nil
         end
       end
 
@@ -157,7 +111,7 @@ module Plait
         PROGRAMS = %w[mariadbd mariadb-install-db].freeze
         GEMS = { "trilogy" => "trilogy", "mysql2" => "mysql2" }.freeze
         URL = "%<way>s://root@%<host>s:%<port>d/lab"
-        SIGNAL = :TERM
+        SIGNAL = "TERM"
         PAUSE = "(SELECT SLEEP(%g)) pause"
         NUMBERS = "(SELECT seq AS n FROM seq_1_to_#{ROWS}) numbers".freeze
 
@@ -167,12 +121,13 @@ module Plait
         def options(data) = ["--no-defaults", "--datadir=#{data}", "--user=#{Etc.getpwuid.name}"]
 
         def prepare(data)
-          run!(program(PROGRAMS.last), *options(data), "--skip-test-db", "--auth-root-authentication-method=normal")
+          @server.prepare(program(PROGRAMS.last), *options(data), "--skip-test-db",
+                          "--auth-root-authentication-method=normal")
           Dir.mkdir(File.join(data, "lab"))
         end
 
         def command(data)
-          [program(PROGRAMS.first), *options(data), "--port=#{@port}", "--bind-address=#{HOST}", "--socket=#{@folder}/socket",
+          [program(PROGRAMS.first), *options(data), "--port=#{@server.port}", "--bind-address=#{HOST}", "--socket=#{@folder}/socket",
            "--pid-file=#{@folder}/pid", "--innodb-flush-log-at-trx-commit=0", "--max-connections=1000"]
         end
       end
@@ -185,7 +140,7 @@ module Plait
         GEMS = { "postgres" => "pg" }.freeze
         URL = "%<way>s://postgres@%<host>s:%<port>d/postgres"
         # It ends the sessions; SIGTERM would wait for them.
-        SIGNAL = :INT
+        SIGNAL = "INT"
         PAUSE = "pg_sleep(%g) pause"
         NUMBERS = "generate_series(1, #{ROWS}) n".freeze
 
@@ -196,12 +151,12 @@ module Plait
 
         def prepare(data)
           FileUtils.chown(account.uid, account.gid, @folder) if Process.uid.zero?
-          run!(*as_account, program("initdb"), "--pgdata=#{data}", "--username=postgres", "--auth=trust", "--encoding=UTF8",
-               "--locale=C", "--no-sync")
+          @server.prepare(*as_account, program("initdb"), "--pgdata=#{data}", "--username=postgres", "--auth=trust",
+                          "--encoding=UTF8", "--locale=C", "--no-sync")
         end
 
         def command(data)
-          [*as_account, program("postgres"), "-D", data, "-p", @port.to_s, "-h", HOST, "-k", @folder, "-F",
+          [*as_account, program("postgres"), "-D", data, "-p", @server.port.to_s, "-h", HOST, "-k", @folder, "-F",
            "-c", "max_connections=400"]
         end
 
