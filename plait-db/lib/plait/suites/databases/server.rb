@@ -4,6 +4,7 @@ require "etc"
 require "fileutils"
 require "socket"
 require "tmpdir"
+require "plait/suites/common/programs"
 require "plait/suites/common/suite"
 require_relative "../../db"
 require "plait/values/deadline"
@@ -25,9 +26,7 @@ module Plait
         START = 60
         # Seconds for a server to stop; raising it spares a slow disk a recovery.
         STOP = 15
-        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin
-                     /usr/local/opt/postgresql*/bin].freeze
-        private_constant :RANGE, :HOST, :START, :STOP, :FOLDERS
+        private_constant :RANGE, :HOST, :START, :STOP
 
         # @param url [String, nil] of a user's own server
         def initialize(url = nil)
@@ -105,10 +104,7 @@ module Plait
           end
         end
 
-        def program(name)
-          folders = ENV["PATH"].split(":") + FOLDERS.flat_map { |glob| Dir[glob].reverse }
-          folders.map { |folder| File.join(folder, name) }.find { |file| File.executable?(file) }
-        end
+        def program(name) = Programs.find(name)
 
         # A process group of its own: Ctrl-C at the terminal reaches the suite, which stops the server in order.
         def run(*command) = Process.spawn(*command, in: File::NULL, %i[out err] => [log, "a"], chdir: @folder, pgroup: true)
