@@ -3,6 +3,7 @@
 require "socket"
 require "tmpdir"
 require "plait/suites/common/companion"
+require "plait/suites/common/programs"
 require "plait/values/deadline"
 require "plait/values/errors"
 require_relative "../../shard"
@@ -21,17 +22,15 @@ module Plait
 
       class << self
         # @return [String, nil] its path
-        def program
-          ENV.fetch("PATH", "").split(":").product(PROGRAMS).map { |parts| File.join(*parts) }
-             .find { |path| File.executable?(path) }
-        end
+        def program = Programs.find(*PROGRAMS)
 
+        # @param place [Array<String>] what is put in front of the command, such as taskset
         # @yieldparam addresses [Array<String>] "HOST:PORT"
         # @return [Object] what the block returns
         # @raise [UnsupportedError] without redis-server, or when it does not start
-        def open(count)
+        def open(count, place: [])
           Dir.mktmpdir("plait-redis-") do |folder|
-            servers = new(folder)
+            servers = new(folder, place)
             yield(Array.new(count) { servers.start })
           ensure
             servers&.stop
@@ -40,8 +39,9 @@ module Plait
       end
 
       # @raise [UnsupportedError] without redis-server
-      def initialize(folder)
+      def initialize(folder, place)
         @folder = folder
+        @place = place
         @program = RedisServers.program or raise UnsupportedError, ADVICE
         @keepers = []
       end
@@ -50,7 +50,7 @@ module Plait
       # @raise [UnsupportedError] when it does not start
       def start
         port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-        @keepers << IO.popen(["sh", "-c", KEEPER, "sh", *command(port), { pgroup: true, err: File::NULL }], "r+")
+        @keepers << IO.popen([*@place, "sh", "-c", KEEPER, "sh", *command(port), { pgroup: true, err: File::NULL }], "r+")
         return "127.0.0.1:#{port}" if listening?(port)
 
         raise UnsupportedError, "#{@program} does not answer on port #{port}: #{log(port)}"
