@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "case"
-require_relative "contestant"
 require_relative "goal"
 require_relative "metric"
 
@@ -53,7 +52,7 @@ module Bench
 
       private
 
-      def add(name, kind, gems, body) = @parts[:contestants] << Contestant.new(name, kind: kind, gems: gems, &body)
+      def add(name, kind, gems, body) = @parts[:contestants] << Contestant.new(name, kind, gems, body)
     end
 
     class << self

@@ -14,16 +14,16 @@ Bench::Harness.define("memory-64-mb") do |bench|
   bench.goal metric: "client_mb", at_most: 64 * 1.048576 * 1.1
   bench.goal metric: "server_mb", at_most: 64 * 1.048576 * 0.1
   contest.enter(bench, holds: [bench[:bytes]]) do |trial, type, server|
-    meter = Bench::Harness::Meter
+    processes = Bench::Harness::Processes
     client = type.new(server.port)
     client.get(1 << 20)
     GC.start
-    base = meter.resident_unshared
+    base = processes.resident
     held = server.resident
-    meter.reset_peak
-    server.reset_peak
+    processes.forget_peak
+    server.forget_peak
     answer = client.get(trial[:bytes])
-    trial.report(operations: 1, result: answer.bytesize, figures: { "client_mb" => (meter.peak - base) / 1e6,
+    trial.report(operations: 1, result: answer.bytesize, figures: { "client_mb" => (processes.peak - base) / 1e6,
                                                                     "server_mb" => (server.peak - held) / 1e6 })
   end
 end

@@ -40,10 +40,10 @@ module Bench
 
       # Runs the load and reports. Returns when the client has its last answer.
       def drive
-        resident = Harness::Meter.resident
+        resident = Harness::Processes.share
         client = NativeProcess.new("echo_client", listener.addr[1], @trial[:connections], @trial[:round_trips])
         client.line
-        memory = resident && (Harness::Meter.resident - resident)
+        memory = resident && (Harness::Processes.share - resident)
         cpu = Harness::Meter.cpu
         client.go
         self.class.report(@trial, client.figures, Harness::Meter.cpu - cpu, memory)

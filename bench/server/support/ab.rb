@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../plait/lib/plait/suites/common/programs"
 require_relative "generator"
 require_relative "wrk"
 
@@ -7,7 +8,7 @@ module Bench
   module Server
     # ab(1), the load generator of the Apache httpd: HTTP/1.0.
     module Ab
-      PROGRAM = ENV.fetch("PATH", "").split(":").map { |path| File.join(path, "ab") }.find { |file| File.executable?(file) }
+      PROGRAM = Plait::Suites::Programs.find("ab")
       # More than it does in that time, so that the time ends it.
       MANY = 10_000_000
 
