@@ -47,8 +47,8 @@ require_relative "../harness/definition"
 
     bench.floor("C, epoll") do |trial|
       require_relative "support/echo"
-      server = Bench::Core::NativeProcess.new("floor", "echo")
-      client = Bench::Core::NativeProcess.new("echo_client", server.line, trial[:connections], trial[:round_trips])
+      server = Bench::Core::Echo.program("floor", "echo")
+      client = Bench::Core::Echo.program("echo_client", server.line, trial[:connections], trial[:round_trips])
       client.line
       server.go
       before = server.figures["cpu"]
