@@ -48,7 +48,7 @@ module Plait
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)
-        @items = finite(items)
+        @items = Cell.finite(items)
         @body = body or raise UsageError, "Plait.advise needs a block: the work on one item"
         @goal = check_goal(goal)
         @budget = check_budget(budget)
@@ -72,18 +72,6 @@ module Plait
       end
 
       private
-
-      def finite(items)
-        size = items.size if items.respond_to?(:size)
-        if size == Float::INFINITY
-          raise UsageError, "an endless source can't be tried: give the first items, as in source.first(100)"
-        end
-
-        array = items.respond_to?(:to_a) ? items.to_a : nil
-        return array unless array.nil? || array.empty?
-
-        raise UsageError, "Plait.advise needs an Array with at least one item, not #{items.inspect[0, 80]}"
-      end
 
       def check_goal(goal)
         return goal if GOALS.include?(goal)

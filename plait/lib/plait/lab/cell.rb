@@ -91,6 +91,20 @@ module Plait
         end
       end
 
+      # @param source [#to_a] of items
+      # @return [Array] the same items for every trial
+      # @raise [UsageError] where there are none, or no end of them
+      def self.finite(source)
+        if source.respond_to?(:size) && source.size == Float::INFINITY
+          raise UsageError, "an endless source can't be measured: give each mechanism the same items, as in source.first(100)"
+        end
+
+        items = source.to_a if source.respond_to?(:to_a)
+        return items unless items.nil? || items.empty?
+
+        raise UsageError, "it needs an Array with at least one item, not #{source.inspect[0, 80]}"
+      end
+
       # @return [String] what the row is called, "fibers (limit 64)"
       attr_reader :label
       # @return [Symbol, Array<Symbol>] the mechanism, or the two that are composed
