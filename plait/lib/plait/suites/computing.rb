@@ -183,7 +183,7 @@ module Plait
       private
 
       def build(scale: 1.0, on: nil, jruby: true, yjit: true, **)
-        check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
+        check_scale(scale)
         jruby &&= RUBY_ENGINE == "jruby" ? nil : JRuby.find
         here = BODIES.map { |work| workload(work, scale, on, jruby) }
         here + (jruby ? jruby_workloads(jruby, scale, on) : []) + (yjit && yjit? ? yjit_workloads(scale, on) : [])
