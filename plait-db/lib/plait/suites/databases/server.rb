@@ -4,6 +4,7 @@ require "etc"
 require "fileutils"
 require "socket"
 require "tmpdir"
+require "plait/suites/common/companion"
 require "plait/suites/common/programs"
 require "plait/suites/common/suite"
 require_relative "../../db"
@@ -136,9 +137,7 @@ module Plait
         # A server that does not stop in time is killed.
         def stop
           Process.kill(self.class::SIGNAL, @pid)
-          deadline = Deadline.after(STOP)
-          sleep(0.02) until (ended = Process.waitpid(@pid, Process::WNOHANG)) || deadline.expired?
-          Process.kill(:KILL, @pid) && Process.wait(@pid) unless ended
+          Companion.reap(@pid, STOP)
         rescue SystemCallError
           nil # it has ended by itself
         ensure
