@@ -4,7 +4,7 @@ require_relative "../../plait/lib/plait/process_figures"
 
 module Bench
   module Harness
-    # What the kernel says of a process: `resident`, `peak`, `share`, `cpu` … of this one, or of another one by its number.
+    # The kernel's figures of a process: `resident`, `peak`, `share`, `cpu` … of this one, or of another one by its number.
     Processes = Plait.const_get(:ProcessFigures)
 
     # The clocks of this process.

@@ -10,7 +10,7 @@ module Bench
     class NativeProcess
       # @param source [String] path of the C file
       # @param arguments [Array<#to_s>]
-      # @param place [Array<String>] what is put in front of the command, see {Processors.for_origin}
+      # @param place [Array<String>] words in front of the command, see {Processors.for_origin}
       def initialize(source, *arguments, place: [])
         @io = IO.popen([*place, Native.build(source), *arguments.map(&:to_s)], "r+")
         @io.sync = true

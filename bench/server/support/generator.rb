@@ -12,8 +12,8 @@ module Bench
 
       # @param command [Array<String>]
       # @param seconds [Numeric] that it was told to take
-      # @return [String] what it has printed
-      # @raise [RuntimeError] where it fails, or does not end; what it says last is why
+      # @return [String] its output
+      # @raise [RuntimeError] where it fails, with its last words, or does not end
       def self.run(command, seconds)
         files = Process.getrlimit(:NOFILE).last
         found = Plait::Lab::Program.run([*Harness::Processors.for_origin, *command], bound: seconds + GRACE, rlimit_nofile: files)

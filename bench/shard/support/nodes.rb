@@ -11,7 +11,8 @@ module Bench
     module Nodes
       VARIABLE = "PLAIT_BENCH_SHARD_PORTS"
       ROOT = File.expand_path("../../..", __dir__)
-      START_SECONDS = 10
+      # Seconds for a server to listen; raising it helps a busy machine.
+      START_SECONDS = 60
       private_constant :VARIABLE, :ROOT, :START_SECONDS
 
       class << self

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Plait
-  # What the kernel says of a process, also of another one: processor time, memory and child processes. A figure is nil, and a
-  # list empty, where there is no /proc, or once the process has ended.
+  # Figures of a process, also of another one, as the kernel has them: processor time, memory, child processes. Without /proc,
+  # and once the process has ended, a figure is nil and a list empty.
   module ProcessFigures
     module_function
 

@@ -43,7 +43,7 @@ module Plait
         Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > SHORT }, ->(_) { "more processors help processes" }),
         Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items (each_slice(1_000), say) are worth it" })
       ].freeze
-      # What all are held against.
+      # The row that all others are held against.
       ALONE = [:sequence, nil].freeze
       private_constant :Rule, :RULES, :SHORT, :VALUES, :ALONE
 

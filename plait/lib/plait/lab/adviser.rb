@@ -60,7 +60,6 @@ module Plait
         @series = {}
         @peaks = Hash.new { |peaks, row| peaks[row] = [] }
         @latencies = Hash.new { |all, row| all[row] = [] }
-        @remarks = []
       end
 
       # @return [Advice] also after Ctrl-C, with what was learned until then
@@ -113,11 +112,9 @@ module Plait
       # With `once` the items that are looked at are gone.
       def profile
         seconds = @budget * LOOK
-        items = @once ? take(@left, [@items.size / 10, 1].max) : @items
+        items = @once ? @left.shift([@items.size / 10, 1].max) : @items
         Profiler.new(items, @body, seconds: seconds, bound: [@budget / 3.0, 1].max).call(again: !@once)
       end
-
-      def take(queue, count) = queue.shift(count)
 
       # @return [Array<Array>] mechanism and limit, the simplest first
       def candidates
@@ -216,7 +213,7 @@ module Plait
 
       def measure(on, limit)
         indices = sample(on, limit)
-        items = @once ? take(@left, indices.size) : @items.values_at(*indices)
+        items = @once ? @left.shift(indices.size) : @items.values_at(*indices)
         return if items.empty?
 
         cell = Cell.new(on: on, limit: limit, items: items, body: @body, digest: @digest)

@@ -29,8 +29,10 @@ module Plait
       # @param cells [Array<Cell>]
       # @param around [Proc, nil] is given a block, `->(&block) { … }`: starts what the cells need (an origin in its own
       #   process), calls the block, stops it
+      # @param tables [Proc, nil] takes the measured rows that agree, and makes tables in the place of the lab's
       # @raise [UsageError] without cells, or when two cells have the same label
-      def initialize(name:, cells:, title: name, work: title, description: nil, unit: "items", around: nil, notes: [])
+      def initialize(name:, cells:, title: name, work: title, description: nil, unit: "items", around: nil, notes: [],
+                     tables: nil)
         @name = Text.clean(name)
         @title = Text.clean(title)
         @work = Text.clean(work)
@@ -38,13 +40,13 @@ module Plait
         @unit = Text.clean(unit)
         @cells = check_cells(cells)
         @around = around
+        @tables = tables
         @notes = notes.map { |note| Text.clean(note) }
       end
 
-      # Tables of a workload's own, in the place of the lab's.
-      # @param _rows [Array<Row>] the measured rows that agree
+      # @param rows [Array<Row>] the measured rows that agree
       # @return [Array<Table>, nil] nil: the lab's
-      def tables(_rows) = nil
+      def tables(rows) = @tables&.call(rows)
 
       # Runs the block with everything started that the cells need.
       # @return [Object] what the block returns

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../values/quantity"
-require_relative "text"
 
 module Plait
   module Lab
     # The words of an advice: which row to use, how sure that is, and how the others did. It reads @judgement, which is nil where
-    # too little is known, and @interrupted; the class has the `name` of a row and its `amount`, what the row takes or does.
+    # too little is known, and @interrupted. The class has the `name` of a row, and its `amount`: a time or a rate.
     # @api private
     module Verdict
       # @return [Symbol] :clear, :same (others are equal, and this is the simplest), :unsettled or :unknown
@@ -46,8 +45,8 @@ module Plait
         "#{name(one)}: #{Quantity.times(found.ratio)}#{" (#{answer})" if answer}" if found.ratio
       end
 
-      # @param parts [Hash{String => String, nil}] by title; what is not known is left out
-      def lines(parts) = parts.filter_map { |title, text| Text.labelled(title, text) }
+      # @param parts [Hash{String => String, nil}] by title; a text that is unknown is left out
+      def lines(parts) = parts.filter_map { |title, text| "#{title}: #{text}." unless text.nil? || text.empty? }
     end
   end
 end

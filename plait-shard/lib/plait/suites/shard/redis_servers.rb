@@ -24,7 +24,7 @@ module Plait
         # @return [String, nil] its path
         def program = Programs.find(*PROGRAMS)
 
-        # @param place [Array<String>] what is put in front of the command, such as taskset
+        # @param place [Array<String>] words in front of the command, such as taskset
         # @yieldparam addresses [Array<String>] "HOST:PORT"
         # @return [Object] what the block returns
         # @raise [UnsupportedError] without redis-server, or when it does not start
