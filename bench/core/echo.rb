@@ -6,8 +6,7 @@ require_relative "../harness/definition"
   Bench::Harness.define("echo-#{connections}") do |bench|
     metric = Bench::Harness::Metric
     bench.title "an echo server, #{connections} connections with one message of 64 bytes under way on each, driven by C"
-    bench.size :connections, full: connections, quick: [connections, 2_000].min
-    bench.size :round_trips, full: 200_000, quick: 40_000
+    bench.sizes connections: [connections, [connections, 2_000].min], round_trips: [200_000, 40_000]
     bench.metrics metric.cpu("round_trip"), metric.wall("round_trip"), metric.figure("p99_ms", unit: "ms"),
                   metric.figure("kb_per_connection", unit: "kB")
     bench.goal metric: "cpu_us_per_round_trip", against: "async", at_most: 0.8
@@ -48,8 +47,8 @@ require_relative "../harness/definition"
 
     bench.floor("C, epoll") do |trial|
       require_relative "support/echo"
-      server = Bench::Core::NativeProcess.new("floor", "echo")
-      client = Bench::Core::NativeProcess.new("echo_client", server.line, trial[:connections], trial[:round_trips])
+      server = Bench::Core::Echo.program("floor", "echo")
+      client = Bench::Core::Echo.program("echo_client", server.line, trial[:connections], trial[:round_trips])
       client.line
       server.go
       before = server.figures["cpu"]

@@ -5,8 +5,7 @@ require_relative "../harness/definition"
 Bench::Harness.define("http-in-flight") do |bench|
   metric = Bench::Harness::Metric
   bench.title "5,000 GETs by Net::HTTP, answered after 50 ms, 1,000 at once asked for (--quick: 1,000)"
-  bench.size :requests, full: 5_000, quick: 1_000
-  bench.size :limit, full: 1_000, quick: 500
+  bench.sizes requests: [5_000, 1_000], limit: [1_000, 500]
   bench.rounds 3
   bench.metrics metric.figure("open_peak", unit: "connections", lower_is_better: false),
                 metric.figure("unanswered_peak", unit: "requests", lower_is_better: false),

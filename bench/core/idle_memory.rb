@@ -7,7 +7,7 @@ require_relative "../harness/definition"
   Bench::Harness.define("idle-memory-#{wait}") do |bench|
     metric = Bench::Harness::Metric
     bench.title "memory of one more waiting task: #{most} that #{words} (--quick: 2,000)"
-    bench.size :tasks, full: most, quick: 2_000
+    bench.sizes tasks: [most, 2_000]
     bench.rounds 3
     bench.metrics metric.memory("task")
     bench.goal metric: "kb_per_task", against: "async", at_most: 1

@@ -6,7 +6,7 @@ require_relative "../harness/definition"
 Bench::Harness.define("million-items") do |bench|
   metric = Bench::Harness::Metric
   bench.title "a map of 1,000,000 items that cost nothing, in the caller and on fibers (--quick: 50,000)"
-  bench.size :items, full: 1_000_000, quick: 50_000
+  bench.sizes items: [1_000_000, 50_000]
   bench.rounds 5
   bench.metrics metric.memory("item"), metric.cpu("item")
   bench.goal metric: "kb_per_item", at_most: 0.06

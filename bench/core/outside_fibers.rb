@@ -14,7 +14,7 @@ calls = {
 calls.each do |name, make|
   Bench::Harness.define("outside-fibers-#{name}") do |bench|
     bench.title "#{name} in a plain thread, after a map on fibers and without"
-    bench.size :calls, full: 100_000, quick: 10_000
+    bench.sizes calls: [100_000, 10_000]
     bench.rounds 9
     bench.metrics Bench::Harness::Metric.cpu("call")
     bench.goal metric: "cpu_us_per_call", against: "Ruby alone", at_most: 1.05

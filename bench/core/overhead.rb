@@ -24,7 +24,7 @@ limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.ea
     on_one_core = kind == :computing && one_core.include?(on)
     judged, other = other, judged if on_one_core
     bench.title "bodies of 1 ms, #{kind}, #{limit} at once, against a hand-written loop of the same kind"
-    bench.size :items, full: 600 * limit, quick: 60 * limit
+    bench.sizes items: [600 * limit, 60 * limit]
     bench.rounds 7
     bench.metrics judged, other
     bench.goal metric: judged.name, against: "by hand", at_most: 1.03

@@ -13,8 +13,7 @@ cases.each do |name, (what, full, quick, seconds)|
   Bench::Harness.define(name) do |bench|
     metric = Bench::Harness::Metric
     bench.title "#{what} through two processes, start and end included"
-    bench.size :items, full: full, quick: quick
-    bench.size :seconds, full: seconds
+    bench.sizes items: [full, quick], seconds: seconds
     bench.rounds 9
     bench.metrics metric.cpu("item"), metric.wall("item")
     bench.goal metric: "cpu_us_per_item", against: "parallel", at_most: 1.0

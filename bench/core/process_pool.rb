@@ -5,7 +5,7 @@ require_relative "../harness/definition"
 Bench::Harness.define("process-pool") do |bench|
   metric = Bench::Harness::Metric
   bench.title "30,000 items that cost nothing through two processes, start and end included (--quick: 5,000)"
-  bench.size :items, full: 30_000, quick: 5_000
+  bench.sizes items: [30_000, 5_000]
   bench.metrics metric.wall("item"), metric.cpu("item")
   bench.goal metric: "wall_us_per_item", at_most: 10
   bench.goal metric: "wall_us_per_item", against: "parallel", at_most: 0.1

@@ -8,7 +8,7 @@ sleep_times = ->(count) { Array.new(count) { |index| 0.1 + (0.9 * (index * 7919 
 Bench::Harness.define("sleepers") do |bench|
   metric = Bench::Harness::Metric
   bench.title "10,000 tasks sleep between 0.1 s and 1 s at the same time (--quick: 2,000)"
-  bench.size :sleepers, full: 10_000, quick: 2_000
+  bench.sizes sleepers: [10_000, 2_000]
   bench.metrics metric.cpu("sleeper"), metric.seconds, metric.memory("sleeper")
 
   bench.plait do |trial|

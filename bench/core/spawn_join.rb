@@ -5,7 +5,7 @@ require_relative "../harness/definition"
 Bench::Harness.define("spawn-join") do |bench|
   metric = Bench::Harness::Metric
   bench.title "start 100,000 tasks that do nothing, and take the value of each (--quick: 20,000)"
-  bench.size :tasks, full: 100_000, quick: 20_000
+  bench.sizes tasks: [100_000, 20_000]
   bench.metrics metric.cpu("task"), metric.wall("task"), metric.memory("task")
   bench.goal metric: "cpu_us_per_task", against: "async", at_most: 0.35
   bench.goal metric: "wall_us_per_task", against: "async", at_most: 0.35

@@ -7,8 +7,7 @@ require_relative "support/ping_pong"
   Bench::Harness.define(pairs == 1 ? "switches" : "switches-#{pairs}-pairs") do |bench|
     metric = Bench::Harness::Metric
     bench.title "60,000 switches over pipes, one byte to and fro, #{pairs} at a time (--quick: 12,000)"
-    bench.size :pairs, full: pairs
-    bench.size :switches, full: 60_000, quick: 12_000
+    bench.sizes pairs: pairs, switches: [60_000, 12_000]
     bench.metrics metric.cpu("switch"), metric.wall("switch")
     bench.goal metric: "cpu_us_per_switch", against: "async", at_most: 0.6
 

@@ -7,9 +7,7 @@ require_relative "support/crowd"
   Bench::Harness.define("pool-contended-#{kind}") do |bench|
     metric = Bench::Harness::Metric
     bench.title "64 #{kind} share 8 connections, each of which is held for 1 ms: 20,000 times in all (--quick: 4,000)"
-    bench.size :times, full: 20_000, quick: 4_000
-    bench.size :crowd, full: 64
-    bench.size :connections, full: 8
+    bench.sizes times: [20_000, 4_000], crowd: 64, connections: 8
     bench.metrics metric.cpu("checkout"), metric.wall("checkout"), metric.figure("p50_wait_ms", unit: "ms"),
                   metric.figure("p99_wait_ms", unit: "ms"), metric.figure("longest_wait_ms", unit: "ms"),
                   metric.figure("p99_to_p50", unit: "×"), metric.figure("p99_to_fair", unit: "×")

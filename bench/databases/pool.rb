@@ -5,7 +5,7 @@ require_relative "../harness/definition"
 Bench::Harness.define("pool") do |bench|
   metric = Bench::Harness::Metric
   bench.title "take a connection of a pool of 16 and give it back, 1,000,000 times, with nobody else there (--quick: 100,000)"
-  bench.size :times, full: 1_000_000, quick: 100_000
+  bench.sizes times: [1_000_000, 100_000]
   bench.metrics metric.cpu("checkout"), metric.wall("checkout")
   bench.goal metric: "cpu_us_per_checkout", against: "connection_pool", at_most: 0.5
 

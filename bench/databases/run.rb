@@ -6,6 +6,4 @@
 require_relative "../harness"
 require_relative "support/databases"
 
-FILES = Dir[File.join(__dir__, "*.rb")] - [File.expand_path(__FILE__)]
-
-exit(Bench::Databases.around(ARGV) { Bench::Harness::Command.new("databases", FILES, ARGV).run })
+exit(Bench::Databases.around(ARGV) { Bench::Harness::Command.run(__dir__) })

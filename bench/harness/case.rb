@@ -2,36 +2,28 @@
 
 module Bench
   module Harness
+    # A contestant of a case. Its body runs in a fresh process of its own.
+    #
+    # - `name` of its row, `kind` :plait, :peer or :floor
+    # - `gems` that it needs; their dependencies are found
+    # - `body` takes a {Trial}
+    Contestant = Struct.new(:name, :kind, :gems, :body) do
+      def plait? = kind == :plait
+
+      def peer? = kind == :peer
+
+      def floor? = kind == :floor
+    end
+
     # One question of a bench: what is done, how often, who does it, and in which metrics they are compared.
-    class Case
-      # @return [String] as in the JSON report and in `--only`
-      attr_reader :name
-      # @return [String] one line for a person
-      attr_reader :title
-      # @return [String] the file that defines it: what a contestant's process loads
-      attr_reader :file
-      # @return [Hash{Symbol => Object}] sizes: the same for all contestants
-      attr_reader :sizes
-      # @return [Array<Metric>] the first is the one that is judged
-      attr_reader :metrics
-      # @return [Array<Contestant>]
-      attr_reader :contestants
-      # @return [Array<Goal>]
-      attr_reader :goals
-      # @return [Integer, nil] rounds of its own, where the usual number is too few or too slow
-      attr_reader :rounds
-
-      def initialize(name:, title:, file:, sizes:, metrics:, contestants:, goals: [], rounds: nil)
-        @name = name
-        @title = title
-        @file = file
-        @sizes = sizes
-        @metrics = metrics
-        @contestants = contestants
-        @goals = goals
-        @rounds = rounds
-      end
-
+    #
+    # - `name` as in the JSON report and in `--only`, `title` one line for a person
+    # - `file` that defines it: what a contestant's process loads
+    # - `sizes` by name, the same for all contestants
+    # - `metrics`, of which the first is the one that is judged
+    # - `contestants`, `goals`
+    # - `rounds` of its own, where the usual number is too few or too slow
+    Case = Struct.new(:name, :title, :file, :sizes, :metrics, :contestants, :goals, :rounds, keyword_init: true) do
       # @return [Contestant, nil]
       def plait = contestants.find(&:plait?)
 
@@ -41,11 +33,11 @@ module Bench
       # @return [Contestant, nil]
       def floor = contestants.find(&:floor?)
 
-      # @param name [String]
+      # @param wanted [String]
       # @return [Contestant]
       # @raise [KeyError] where there is none of that name
-      def contestant(name)
-        contestants.find { |contestant| contestant.name == name } || raise(KeyError, "#{self.name} has no #{name}")
+      def contestant(wanted)
+        contestants.find { |one| one.name == wanted } || raise(KeyError, "#{name} has no #{wanted}")
       end
     end
   end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "definition"
-require_relative "environment"
 require_relative "gem_paths"
 require_relative "json_report"
 require_relative "launcher"
+require_relative "native"
 require_relative "options"
 require_relative "plan"
-require_relative "text_report"
+require_relative "report"
 
 module Bench
   module Harness
@@ -21,6 +21,14 @@ module Bench
       ROUNDS = 5
       QUICK_ROUNDS = 2
       ROOT = File.expand_path("../..", __dir__)
+
+      # A subject that is a folder: a file a case beside its run.rb, and programs in C.
+      # @param folder [String]
+      # @return [Integer] the exit code
+      def self.run(folder)
+        Native.build_all(folder) # before anything is timed
+        new(File.basename(folder), Dir[File.join(folder, "*.rb")] - [File.join(folder, "run.rb")], ARGV).run
+      end
 
       # @param subject [String] its folder's name
       # @param files [Array<String>] of its cases
@@ -82,16 +90,15 @@ module Bench
       # Also after Ctrl-C: what was measured is shown.
       def finish(code)
         ledgers = @ledgers.to_h.values
-        environment = Environment.new(@gem_paths, gems: gems, run: run_facts).to_h
-        text = TextReport.new(environment, ledgers)
-        puts text
+        report = Report.new(environment, ledgers)
+        puts report
         reports = { @options.json => -> { JsonReport.new(@subject, environment, ledgers).to_json },
-                    @options.markdown => -> { text.page(@subject) } }.reject { |file, _| file.nil? }
-        reports.all? { |file, report| write(file, report.call) } ? code : CANT_CREATE
+                    @options.markdown => -> { report.page(@subject) } }.reject { |file, _| file.nil? }
+        reports.all? { |file, text| write(file, text.call) } ? code : CANT_CREATE
       end
 
-      def write(file, report)
-        File.write(file, report)
+      def write(file, text)
+        File.write(file, text)
       rescue SystemCallError => e
         warn "bin/bench: the report can't be written to #{file}: #{e.message}"
         false
@@ -102,10 +109,16 @@ module Bench
         @ledgers.each_value.any? { |ledger| ledger.mismatch? || ledger.plait_failed? }
       end
 
-      def gems = @cases.flat_map(&:contestants).flat_map(&:gems).uniq.sort
+      # The machine, the versions and the command that the report belongs to.
+      def environment
+        command = ["bin/bench", @subject, *@arguments].join(" ")
+        Plait::Lab::Environment.facts.merge(gems: versions, compiler: Native.compiler, command: command, rounds: rounds,
+                                            seed: @plan.seed)
+      end
 
-      def run_facts
-        { "command" => ["bin/bench", @subject, *@arguments].join(" "), "rounds" => rounds, "seed" => @plan.seed }
+      def versions
+        gems = @cases.flat_map(&:contestants).flat_map(&:gems).uniq.sort
+        gems.to_h { |name| [name, @gem_paths.version(name) || "missing"] }
       end
 
       def names = Harness.cases.map { |bench_case| "  #{bench_case.name}" }.join("\n")

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "case"
-require_relative "contestant"
 require_relative "goal"
 require_relative "metric"
 
@@ -19,8 +18,11 @@ module Bench
 
       def title(text) = @parts[:title] = text
 
-      # A number that all contestants share; read as `trial[:NAME]`.
-      def size(name, full:, quick: full) = @parts[:sizes][name] = @quick ? quick : full
+      # Numbers that all contestants share; read as `trial[:NAME]`.
+      # @param numbers [Hash{Symbol => Object}] an Array is the size of the full run, and the one of `--quick`
+      def sizes(**numbers)
+        numbers.each { |name, number| @parts[:sizes][name] = number.is_a?(Array) ? number[@quick ? 1 : 0] : number }
+      end
 
       # @param name [Symbol]
       # @return [Object] the size of that name, as it is taken in this run
@@ -53,7 +55,7 @@ module Bench
 
       private
 
-      def add(name, kind, gems, body) = @parts[:contestants] << Contestant.new(name, kind: kind, gems: gems, &body)
+      def add(name, kind, gems, body) = @parts[:contestants] << Contestant.new(name, kind, gems, body)
     end
 
     class << self

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "native"
+require_relative "native_process"
 require_relative "processors"
 
 module Bench
   module Harness
     # The HTTP origin in C, which answers after a delay and counts how many requests it holds at once. An own process for
     # each contestant; it ends with it.
-    class DelayedOrigin
-      PROGRAM = Native.build(File.expand_path("delayed_origin.c", __dir__))
+    class DelayedOrigin < NativeProcess
+      SOURCE = File.expand_path("delayed_origin.c", __dir__)
+      private_constant :SOURCE
 
       # @return [Integer]
       attr_reader :port
@@ -18,17 +18,15 @@ module Bench
       # @param bytes [Integer] of a body
       # @param processor [Integer, nil] where it runs; nil: anywhere
       def initialize(milliseconds, bytes, processor = nil)
-        pinned = processor ? Processors.for_origin(processor) : []
-        @io = IO.popen([*pinned, PROGRAM, milliseconds.to_s, bytes.to_s], "r+")
-        @io.sync = true
-        @port = Integer(@io.gets || raise("the origin in C did not start"))
+        super(SOURCE, milliseconds, bytes, place: processor ? Processors.for_origin(processor) : [])
+        @port = Integer(line)
       end
 
       # @return [Hash{String => Numeric}] what it has seen since it was asked last: open_peak, unanswered_peak, requests,
       #   and cpu, seconds since its start
       def figures
-        @io.write("?\n")
-        JSON.parse(@io.gets)
+        go("?")
+        super
       end
     end
   end

@@ -28,6 +28,12 @@ module Bench
         end
       end
 
+      # For this process: Plait, and those of the gems that are installed. A bench runs without Bundler.
+      def load(*names)
+        $LOAD_PATH.unshift(*resolve(names - missing(names)))
+        require "plait"
+      end
+
       # @param name [String]
       # @return [String, nil] the installed version
       def version(name)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "json"
 require "open3"
 
 module Bench
@@ -22,6 +23,23 @@ module Bench
         compile(source, program) unless FileUtils.uptodate?(program, [source, HEADER])
         program
       end
+
+      # Builds all C files of a folder.
+      def build_all(folder) = Dir[File.join(folder, "*.c")].each { |source| build(source) }
+
+      # Runs a program that measures itself.
+      # @param program [String] path
+      # @return [Hash{String => Object}] what it has printed as JSON
+      # @raise [RuntimeError] where it fails
+      def measure(program, *arguments, **options)
+        output, status = Open3.capture2(program, *arguments.map(&:to_s), **options)
+        raise "#{program} failed: #{status}" unless status.success?
+
+        JSON.parse(output)
+      end
+
+      # @return [String, nil] the first line of what the compiler says of its version
+      def compiler = `#{ENV.fetch("CC", "cc")} --version`.lines.first&.strip
 
       # @return [String] where the program of that source is, built or not
       def program_for(source)

@@ -30,12 +30,12 @@ module Bench
       def measure(operations:, warm_up: 2, figures: nil)
         yield(warm_up)
         settle
-        base = Meter.resident_unshared
+        base = Processes.resident
         wall = Meter.wall
         cpu = Meter.cpu_with_children
         result = yield(operations)
         report(operations: operations, cpu: Meter.cpu_with_children - cpu, wall: Meter.wall - wall,
-               memory: base && (Meter.peak - base), result: result, figures: figures&.call || {})
+               memory: base && (Processes.peak - base), result: result, figures: figures&.call || {})
       end
 
       # Reports what the contestant measured itself.
@@ -65,7 +65,7 @@ module Bench
       # The garbage of loading is not the contestant's.
       def settle
         GC.start
-        Meter.reset_peak
+        Processes.forget_peak
       end
     end
   end

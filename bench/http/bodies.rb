@@ -8,9 +8,7 @@ require_relative "support/contest"
   Bench::Harness.define(body[:name]) do |bench|
     bench.title "#{body[:full]} GETs of #{body[:words]}, #{body[:in_flight]} at once, every body kept " \
                 "(--quick: #{body[:quick]})"
-    bench.size :requests, full: body[:full], quick: body[:quick]
-    bench.size :counted, full: body[:counted]
-    bench.size :in_flight, full: body[:in_flight]
+    bench.sizes requests: [body[:full], body[:quick]], counted: body[:counted], in_flight: body[:in_flight]
 
     contest = Bench::HTTP::Contest
     bench.metrics contest::CPU, contest::WALL, contest::MALLOC, contest::PEAK

@@ -4,8 +4,7 @@ require_relative "support/contest"
 
 Bench::Harness.define("in-flight-1k") do |bench|
   bench.title "5,000 GETs of 612 bytes, answered after 50 ms, 1,000 in flight (--quick: 1,000 and 500)"
-  bench.size :requests, full: 5_000, quick: 1_000
-  bench.size :in_flight, full: 1_000, quick: 500
+  bench.sizes requests: [5_000, 1_000], in_flight: [1_000, 500]
 
   contest = Bench::HTTP::Contest
   bench.metrics contest::WALL, contest::UNANSWERED, contest::OPEN, contest::CPU, contest::MEMORY
@@ -23,9 +22,7 @@ end
 # longer than 50 ms.
 Bench::Harness.define("in-flight-10k") do |bench|
   bench.title "10,000 GETs of 612 bytes, answered after 2 s, all in flight (--quick: 2,000, 0.5 s)"
-  bench.size :requests, full: 10_000, quick: 2_000
-  bench.size :in_flight, full: 10_000, quick: 2_000
-  bench.size :milliseconds, full: 2_000, quick: 500
+  bench.sizes requests: [10_000, 2_000], in_flight: [10_000, 2_000], milliseconds: [2_000, 500]
   bench.rounds 2
 
   contest = Bench::HTTP::Contest

@@ -15,12 +15,10 @@ require_relative "support/contest"
 }.each do |way, (title, path)|
   Bench::Harness.define("call-#{way.name.tr("_", "-")}") do |bench|
     bench.title "2,000 times #{title}, one after another on a kept connection (--quick: 200)"
-    bench.size :requests, full: 2_000, quick: 200
-    bench.size :counted, full: 500, quick: 100
-    bench.size :in_flight, full: 1
+    bench.sizes requests: [2_000, 200], counted: [500, 100], in_flight: 1
 
     contest = Bench::HTTP::Contest
-    bench.metrics contest::CPU, contest::WALL, contest::OBJECTS, contest::MALLOC
+    bench.metrics(*contest::COUNTED)
     bench.goal metric: "cpu_us_per_request", against: "plait, plain", at_most: way == :redirect ? 3.2 : 1.6 unless way == :gzip
     bench.goal metric: "cpu_us_per_request", against: "Net::HTTP keep-alive", at_most: way == :gzip ? 0.5 : 0.4
 

@@ -10,12 +10,10 @@ require_relative "support/contest"
 }.each do |way, transfer|
   Bench::Harness.define(transfer[:name]) do |bench|
     bench.title "#{transfer[:title]} (--quick: #{transfer[:quick]})"
-    bench.size :requests, full: transfer[:full], quick: transfer[:quick]
-    bench.size :counted, full: 4
-    bench.size :in_flight, full: 1
+    bench.sizes requests: [transfer[:full], transfer[:quick]], counted: 4, in_flight: 1
 
     contest = Bench::HTTP::Contest
-    bench.metrics contest::CPU, contest::WALL, contest::OBJECTS, contest::MALLOC, contest::PEAK
+    bench.metrics(*contest::COUNTED, contest::PEAK)
     peers = %w[Net::HTTP http.rb httpx curb]
     (peers - ["curb"]).each { |name| bench.goal metric: "cpu_us_per_request", against: name, at_most: 0.5 } # curb is C
 

@@ -6,7 +6,7 @@ require_relative "support/contest"
 
 Bench::Harness.define("memory-64-mb") do |bench|
   bench.title "the peak of memory over the base when one answer of 64 MiB comes, and is kept"
-  bench.size :bytes, full: 64 << 20
+  bench.sizes bytes: 64 << 20
   contest = Bench::RPC::Contest
   client_peak = Bench::Harness::Metric.figure("client_mb", unit: "MB")
   server_peak = Bench::Harness::Metric.figure("server_mb", unit: "MB")
@@ -14,23 +14,23 @@ Bench::Harness.define("memory-64-mb") do |bench|
   bench.goal metric: "client_mb", at_most: 64 * 1.048576 * 1.1
   bench.goal metric: "server_mb", at_most: 64 * 1.048576 * 0.1
   contest.enter(bench, holds: [bench[:bytes]]) do |trial, type, server|
-    meter = Bench::Harness::Meter
+    processes = Bench::Harness::Processes
     client = type.new(server.port)
     client.get(1 << 20)
     GC.start
-    base = meter.resident_unshared
+    base = processes.resident
     held = server.resident
-    meter.reset_peak
-    server.reset_peak
+    processes.forget_peak
+    server.forget_peak
     answer = client.get(trial[:bytes])
-    trial.report(operations: 1, result: answer.bytesize, figures: { "client_mb" => (meter.peak - base) / 1e6,
+    trial.report(operations: 1, result: answer.bytesize, figures: { "client_mb" => (processes.peak - base) / 1e6,
                                                                     "server_mb" => (server.peak - held) / 1e6 })
   end
 end
 
 Bench::Harness.define("idle-10k") do |bench|
   bench.title "the memory of a server for 10,000 connected clients that say nothing (--quick: 1,000)"
-  bench.size :clients, full: 10_000, quick: 1_000
+  bench.sizes clients: [10_000, 1_000]
   contest = Bench::RPC::Contest
   memory = Bench::Harness::Metric.figure("server_mb", unit: "MB")
   bench.metrics memory

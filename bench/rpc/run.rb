@@ -4,7 +4,4 @@
 
 require_relative "../harness"
 
-FILES = Dir[File.join(__dir__, "*.rb")] - [File.expand_path(__FILE__)]
-
-Dir[File.join(__dir__, "*.c")].each { |source| Bench::Harness::Native.build(source) }
-exit(Bench::Harness::Command.new("rpc", FILES, ARGV).run)
+exit(Bench::Harness::Command.run(__dir__))

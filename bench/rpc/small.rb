@@ -5,7 +5,7 @@ require_relative "support/small_calls"
 
 Bench::Harness.define("tiny-sync") do |bench|
   bench.title "10,000 calls of add(n, 1), one after another (--quick: 2,000)"
-  bench.size :calls, full: 10_000, quick: 2_000
+  bench.sizes calls: [10_000, 2_000]
   contest = Bench::RPC::Contest
   small = Bench::RPC::SmallCalls
   bench.metrics contest::CALLS, contest::CPU, contest::LATE, contest::STALLS
@@ -20,7 +20,7 @@ end
 
 Bench::Harness.define("tiny-64-in-flight") do |bench|
   bench.title "32,000 calls of add(n, 1), 64 asked at once (--quick: 6,400)"
-  bench.size :calls, full: 32_000, quick: 6_400
+  bench.sizes calls: [32_000, 6_400]
   contest = Bench::RPC::Contest
   bench.metrics contest::CALLS, contest::CPU
   bench.goal metric: "calls_per_s", against: contest::OLD, at_least: 2
@@ -34,7 +34,7 @@ end
 
 Bench::Harness.define("tiny-shared-16") do |bench|
   bench.title "16,000 calls of add(n, 1) by 16 threads or fibers (--quick: 3,200), of one client where they may share one"
-  bench.size :calls, full: 16_000, quick: 3_200
+  bench.sizes calls: [16_000, 3_200]
   contest = Bench::RPC::Contest
   small = Bench::RPC::SmallCalls
   bench.metrics contest::CALLS, contest::CPU, contest::LATE, contest::STALLS

@@ -10,7 +10,4 @@ unless Bench::Server::Wrk::PROGRAM
   exit(69)
 end
 
-# Before anything is timed.
-Dir[File.join(__dir__, "*.c")].each { |source| Bench::Harness::Native.build(source) }
-files = Dir[File.join(__dir__, "*.rb")] - [File.expand_path(__FILE__)]
-exit(Bench::Harness::Command.new("server", files, ARGV).run)
+exit(Bench::Harness::Command.run(__dir__))

@@ -4,7 +4,7 @@ require_relative "support/contest"
 
 Bench::Harness.define("mget-100") do |bench|
   bench.title "MGET of 100 keys with 64 bytes, 50 clients"
-  bench.size :requests, full: 20_000, quick: 2_000
+  bench.sizes requests: [20_000, 2_000]
   bench.metrics(*Bench::Shard::Contest::METRICS)
   bench.goal metric: "cpu_us_per_request", against: "nutcracker", at_most: 0.47
   Bench::Shard::Contest.new(bench, ["MGET", *(["key:__rand_int__"] * 100)], value: 64).all
@@ -12,7 +12,7 @@ end
 
 Bench::Harness.define("mset-100") do |bench|
   bench.title "MSET of 100 keys of 1 KiB with values of 1 KiB, 50 clients"
-  bench.size :requests, full: 5_000, quick: 500
+  bench.sizes requests: [5_000, 500]
   bench.metrics(*Bench::Shard::Contest::METRICS)
   bench.goal metric: "cpu_us_per_request", against: "nutcracker", at_most: 0.25
   # twemproxy takes keys of 512 bytes at most where its buffers are not larger; mbuf-size is set accordingly.

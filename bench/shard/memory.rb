@@ -37,7 +37,7 @@ end
 Bench::Harness.define("idle-10k") do |bench|
   bench.title "10,000 clients that ask for nothing"
   bench.rounds 3
-  bench.size :clients, full: 10_000, quick: 1_000
+  bench.sizes clients: [10_000, 1_000]
   bench.metrics(*IDLE)
   bench.goal metric: "kib_per_client", at_most: 1
   bench.goal metric: "idle_mb", at_most: 4 * 1.048576

@@ -10,7 +10,7 @@ require_relative "support/contest"
 }.each do |name, (verb, pipeline, bytes, count, goal)|
   Bench::Harness.define(name) do |bench|
     bench.title "#{verb} of #{bytes} bytes, 50 clients, pipeline #{pipeline}"
-    bench.size :requests, full: count, quick: count / 10
+    bench.sizes requests: [count, count / 10]
     bench.metrics(*Bench::Shard::Contest::METRICS)
     bench.goal metric: "cpu_us_per_request", against: "nutcracker", at_most: goal
     words = [verb, "key:__rand_int__", *("x" * bytes if verb == "SET")]

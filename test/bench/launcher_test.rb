@@ -60,7 +60,7 @@ module Bench
       def launch(case_name, contestant, gems: [], quick: false, **options)
         bench_case = Case.new(name: case_name, title: "", file: FIXTURE, sizes: {}, metrics: [], contestants: [])
         launcher = Launcher.new(GemPaths.new(ROOT), quick: quick, **options)
-        launcher.run(bench_case, Contestant.new(contestant, kind: :peer, gems: gems))
+        launcher.run(bench_case, Contestant.new(contestant, :peer, gems))
       end
     end
   end

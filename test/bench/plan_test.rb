@@ -2,7 +2,6 @@
 
 require_relative "../test_helper"
 require_relative "../../bench/harness/case"
-require_relative "../../bench/harness/contestant"
 require_relative "../../bench/harness/plan"
 
 module Bench
@@ -40,7 +39,7 @@ module Bench
       private
 
       def bench_case(name, rounds: nil)
-        contestants = [Contestant.new("plait", kind: :plait), Contestant.new("peer", kind: :peer)]
+        contestants = [Contestant.new("plait", :plait, []), Contestant.new("peer", :peer, [])]
         Case.new(name: name, title: name, file: "", sizes: {}, metrics: [], contestants: contestants, rounds: rounds)
       end
     end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "native_process"
 require_relative "../../harness/meter"
+require_relative "../../harness/native_process"
 
 module Bench
   module Core
@@ -22,6 +22,9 @@ module Bench
         @listener.listen(BACKLOG)
       end
 
+      # @param name [String] of a C file of this bench, without its ending
+      def self.program(name, *arguments) = Harness::NativeProcess.new(File.expand_path("../#{name}.c", __dir__), *arguments)
+
       # What every server does with a connection. The buffer is used again: what is compared is the scheduler, not the
       # garbage collector.
       # @param connection [TCPSocket]
@@ -40,10 +43,10 @@ module Bench
 
       # Runs the load and reports. Returns when the client has its last answer.
       def drive
-        resident = Harness::Meter.resident
-        client = NativeProcess.new("echo_client", listener.addr[1], @trial[:connections], @trial[:round_trips])
+        resident = Harness::Processes.share
+        client = self.class.program("echo_client", listener.addr[1], @trial[:connections], @trial[:round_trips])
         client.line
-        memory = resident && (Harness::Meter.resident - resident)
+        memory = resident && (Harness::Processes.share - resident)
         cpu = Harness::Meter.cpu
         client.go
         self.class.report(@trial, client.figures, Harness::Meter.cpu - cpu, memory)

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require "open3"
 require_relative "../../harness/native"
 
 module Bench
@@ -16,10 +14,7 @@ module Bench
       # @param operations [Integer]
       # @param arguments [Array<#to_s>] of the program
       def report(trial, operations, *arguments)
-        output, status = Open3.capture2(PROGRAM, *arguments.map(&:to_s))
-        raise "#{PROGRAM} failed: #{status}" unless status.success?
-
-        told = JSON.parse(output)
+        told = Harness::Native.measure(PROGRAM, *arguments)
         trial.report(operations: operations, wall: told["wall"], cpu: told["cpu"], result: told["result"])
       end
     end

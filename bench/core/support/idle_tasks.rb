@@ -36,10 +36,10 @@ module Bench
 
       def growth
         GC.start
-        before = Harness::Meter.resident
+        before = Harness::Processes.share
         yield
         GC.start
-        after = Harness::Meter.resident
+        after = Harness::Processes.share
         @trial.report(operations: @bodies.size, result: @waiting, memory: before && (after - before))
         @trial.finish
       end

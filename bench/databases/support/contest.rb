@@ -3,9 +3,9 @@
 require "rbconfig"
 require_relative "../../harness/definition"
 require_relative "../../harness/processors"
+require_relative "../../server/support/ab"
 require_relative "../../server/support/served"
 require_relative "../../server/support/wrk"
-require_relative "classic"
 
 module Bench
   module Databases
@@ -14,8 +14,8 @@ module Bench
     class Contest
       FOLDER = File.expand_path("../servers", __dir__)
       DRIVERS = { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg" }.freeze
-      # What the servers need besides.
-      GEMS = { "plait" => [], "puma" => %w[connection_pool], "falcon" => %w[connection_pool async],
+      # What the servers need.
+      GEMS = { "plait" => %w[plait], "puma" => %w[puma connection_pool], "falcon" => %w[falcon connection_pool async],
                "thread_per_connection" => %w[plait], "event_machine" => %w[eventmachine] }.freeze
       # More requests than there are connections.
       ALL = 20_000
@@ -35,46 +35,31 @@ module Bench
       end
 
       # @param driver [String] the scheme of a URL
-      def plait(mechanism, driver)
-        @bench.plait(gems: gems("plait", driver)) { |trial| measure(trial, "plait", mechanism, driver) }
-      end
+      def plait(mechanism, driver) = enter(:plait, "plait", "plait", driver, mechanism)
 
       # Another mechanism or driver of Plait's, beside the one that is judged.
-      def also(mechanism, driver)
-        @bench.peer("plait, #{mechanism} + #{driver}", gems: ["plait", *gems("plait", driver)]) do |trial|
-          measure(trial, "plait", mechanism, driver)
-        end
-      end
+      def also(mechanism, driver) = enter(:peer, "plait, #{mechanism} + #{driver}", "plait", driver, mechanism)
 
       # As {also}, but no request waits in front of the app: each waits in it, for the pool.
       def at_once(mechanism, driver)
-        @bench.peer("plait, all in #{mechanism} + #{driver}", gems: ["plait", *gems("plait", driver)]) do |trial|
-          measure(trial, "plait", mechanism, driver, limit: ALL)
-        end
+        enter(:peer, "plait, all in #{mechanism} + #{driver}", "plait", driver, mechanism, limit: ALL)
       end
 
       # @param server [String] "puma" or "falcon"
-      def peer(server, driver)
-        @bench.peer("#{server} + #{DRIVERS.fetch(driver)}", gems: [server, *gems(server, driver)]) do |trial|
-          measure(trial, server, "-", driver)
-        end
-      end
+      def peer(server, driver) = enter(:peer, "#{server} + #{DRIVERS.fetch(driver)}", server, driver)
 
-      def thread_per_connection(driver)
-        @bench.peer("a thread per connection + #{driver}", gems: gems("thread_per_connection", driver)) do |trial|
-          measure(trial, "thread_per_connection", "-", driver)
-        end
-      end
+      def thread_per_connection(driver) = enter(:peer, "a thread per connection + #{driver}", "thread_per_connection", driver)
 
-      def event_machine(driver)
-        @bench.peer("EventMachine + fibers + #{driver}", gems: gems("event_machine", driver)) do |trial|
-          measure(trial, "event_machine", "-", driver)
-        end
-      end
+      def event_machine(driver) = enter(:peer, "EventMachine + fibers + #{driver}", "event_machine", driver)
 
       private
 
-      def gems(server, driver) = [DRIVERS.fetch(driver), *GEMS.fetch(server)]
+      # @param kind [Symbol] :plait or :peer
+      # @param server [String] its file in servers/
+      def enter(kind, name, server, driver, mechanism = "-", **limit)
+        gems = [DRIVERS.fetch(driver), *GEMS.fetch(server)]
+        @bench.public_send(kind, name, gems: gems) { |trial| measure(trial, server, mechanism, driver, **limit) }
+      end
 
       # In the contestant's process.
       def measure(trial, server, mechanism, driver, limit: trial[:pool])
@@ -116,7 +101,7 @@ module Bench
 
       # @return [Array(#requests, Numeric)] a report, and seconds
       def load(served, trial)
-        return Classic.load(served.port, trial[:connections], trial[:requests]) if @classic
+        return Server::Ab.load_until_answered(served.port, trial[:connections], trial[:requests]) if @classic
 
         [Server::Wrk.load(served.port, trial[:connections], trial[:seconds]), trial[:seconds]]
       end

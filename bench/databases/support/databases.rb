@@ -20,17 +20,10 @@ module Bench
       only = arguments[arguments.index("--only") + 1] if arguments.include?("--only")
       return yield if only&.match?(WITHOUT)
 
-      load_plait
+      Harness::GemPaths.new(ROOT).load(*GEMS)
+      require "plait/suites/databases"
       mariadb, postgres = [Plait::Suites::Databases::Mariadb, Plait::Suites::Databases::Postgres].map(&:new)
       with(mariadb) { with(postgres, &block) }
-    end
-
-    # Without Bundler, as all that runs a bench.
-    def load_plait
-      paths = Harness::GemPaths.new(ROOT)
-      $LOAD_PATH.unshift(*paths.resolve(GEMS - paths.missing(GEMS)))
-      require "plait"
-      require "plait/suites/databases"
     end
 
     def with(server)
@@ -43,6 +36,6 @@ module Bench
       end
       value
     end
-    private_class_method :load_plait, :with
+    private_class_method :with
   end
 end

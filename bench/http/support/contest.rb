@@ -16,6 +16,7 @@ module Bench
       WALL = Harness::Metric.seconds
       OBJECTS = Harness::Metric.figure("objects_per_request", unit: "objects")
       MALLOC = Harness::Metric.figure("malloc_kb_per_request", unit: "kB")
+      COUNTED = [CPU, WALL, OBJECTS, MALLOC].freeze
       PEAK = Harness::Metric.new("peak_mb", unit: "MB") { |sample| sample.memory && (sample.memory / 1e6) }
       MEMORY = Harness::Metric.memory("request")
       UNANSWERED = Harness::Metric.figure("unanswered_peak", unit: "requests", lower_is_better: false)

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require "open3"
 require "zlib"
 require_relative "../../harness/native"
 require_relative "kept"
@@ -27,11 +25,7 @@ module Bench
       end
 
       def get(site, connections, targets)
-        output, status = Open3.capture2(PROGRAM, site.port.to_s, connections.to_s, WARM_UP.to_s,
-                                        stdin_data: "#{targets.join("\n")}\n")
-        raise "#{PROGRAM} failed: #{status}" unless status.success?
-
-        JSON.parse(output)
+        Harness::Native.measure(PROGRAM, site.port, connections, WARM_UP, stdin_data: "#{targets.join("\n")}\n")
       end
 
       # The program tells a checksum: right as a whole, or not.

@@ -3,9 +3,11 @@
 require "fileutils"
 require "socket"
 require "tmpdir"
-require_relative "certificates"
+require_relative "../../../test/support/certificates"
 require_relative "pages"
+require_relative "../../../plait/lib/plait/suites/common/programs"
 require_relative "../../harness/delayed_origin"
+require_relative "../../harness/meter"
 require_relative "../../harness/processors"
 require_relative "site"
 
@@ -17,7 +19,6 @@ module Bench
       # It could not be started.
       class StartError < StandardError; end
 
-      FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/local/bin /opt/homebrew/bin].freeze
       START_SECONDS = 10
       # Milliseconds that the origin behind it takes.
       FAR = 20
@@ -39,8 +40,7 @@ module Bench
 
       def initialize(folder)
         @folder = folder
-        @program = (ENV.fetch("PATH", "").split(":") + FOLDERS).map { |path| File.join(path, "nginx") }
-                                                               .find { |file| File.executable?(file) }
+        @program = Plait::Suites::Programs.find("nginx")
       end
 
       # @return [Site]
@@ -48,7 +48,7 @@ module Bench
       def start
         raise StartError, "nginx is needed: sudo apt-get install -y nginx-light" unless @program
 
-        Certificates.write(@folder, Site::HOST)
+        write_certificates
         @far = Harness::DelayedOrigin.new(FAR, Pages.fetch(:far).bytes, Harness::Processors.origin)
         write_pages
         ATTEMPTS.times { return site if run }
@@ -79,12 +79,12 @@ module Bench
       end
 
       def listening?
-        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+        ends = Harness::Meter.wall + START_SECONDS
         begin
           @ports.each { |port| TCPSocket.new(Site::HOST, port).close }
           true
         rescue SystemCallError
-          return false if log.include?("[emerg]") || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          return false if log.include?("[emerg]") || Harness::Meter.wall > ends
 
           sleep(0.01)
           retry
@@ -96,6 +96,14 @@ module Bench
         listeners.map { |listener| listener.addr[1] }
       ensure
         listeners&.each(&:close)
+      end
+
+      # Clients verify as they would outside.
+      def write_certificates
+        authority = ::Certificates::Authority.new
+        server = authority.issue("IP:#{Site::HOST}")
+        { "ca.pem" => authority.pair.certificate, "server.pem" => server.certificate, "server.key" => server.key }
+          .each { |name, part| File.write(path(name), part.to_pem) }
       end
 
       def write_pages

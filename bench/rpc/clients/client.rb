@@ -31,13 +31,13 @@ module Bench
         end
 
         # @return [String]
-        def get(size) = raise(NotImplementedError)
+        def get(size) = ask(:get, size)
 
         # @return [Integer]
-        def put(bytes) = raise(NotImplementedError)
+        def put(bytes) = ask(:put, bytes)
 
         # @return [Integer]
-        def add(left, right) = raise(NotImplementedError)
+        def add(left, right) = ask(:add, left, right)
 
         # @return [Array<Integer>] the sums 0 + 1, 1 + 1 …, asked for `window` at a time
         def adds(count, window)
@@ -48,6 +48,9 @@ module Bench
         def gets(count, size) = together(Array.new(count) { [:get, size] })
 
         private
+
+        # @return [Object] the answer to a call
+        def ask(method, *arguments) = raise(NotImplementedError)
 
         # Without anything better: one after another.
         def together(calls) = calls.map { |call| public_send(*call) }

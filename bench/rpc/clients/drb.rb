@@ -24,11 +24,9 @@ module Bench
           @object = ::DRb::DRbObject.new_with_uri("druby://127.0.0.1:#{port}")
         end
 
-        def get(size) = @object.get(size)
+        private
 
-        def put(bytes) = @object.put(bytes)
-
-        def add(left, right) = @object.add(left, right)
+        def ask(...) = @object.public_send(...)
       end
     end
   end

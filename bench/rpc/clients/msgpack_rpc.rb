@@ -25,13 +25,9 @@ module Bench
           @client.timeout = 60
         end
 
-        def get(size) = @client.call(:get, size)
-
-        def put(bytes) = @client.call(:put, bytes)
-
-        def add(left, right) = @client.call(:add, left, right)
-
         private
+
+        def ask(...) = @client.call(...)
 
         def together(calls) = calls.map { |call| @client.call_async(*call) }.map(&:get)
       end

@@ -38,15 +38,9 @@ module Bench
           @unpacker = MessagePack::Unpacker.new(@socket)
         end
 
-        def get(size) = call(:get, size)
-
-        def put(bytes) = call(:put, bytes)
-
-        def add(left, right) = call(:add, left, right)
-
         private
 
-        def call(method, *arguments)
+        def ask(method, *arguments)
           @socket.write([0, 1, method, arguments].to_msgpack)
           @unpacker.read.last
         end

@@ -21,13 +21,9 @@ module Bench
           @client = ::Plait::RPC::Client.new("127.0.0.1", port)
         end
 
-        def get(size) = @client.call(:get, size)
-
-        def put(bytes) = @client.call(:put, bytes)
-
-        def add(left, right) = @client.call(:add, left, right)
-
         private
+
+        def ask(...) = @client.call(...)
 
         # All are calls of one method.
         def together(calls)

@@ -25,6 +25,7 @@ module Bench
       CPU_OF_DATA = Harness::Metric.figure("cpu_us_per_mb", unit: "us")
       RATE = Harness::Metric.figure("mb_per_s", unit: "MB/s", lower_is_better: false)
       FAULTS = Harness::Metric.figure("page_faults_per_mb", unit: "faults")
+      OF_DATA = [RATE, CPU_OF_DATA, FAULTS].freeze
       CALLS = Harness::Metric.figure("calls_per_s", unit: "calls/s", lower_is_better: false)
       LATE = Harness::Metric.figure("p99_us", unit: "us")
       STALLS = Harness::Metric.figure("stalls_over_38_ms", unit: "calls")

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "../../harness/native"
+require_relative "../../harness/native_process"
 require_relative "../../harness/meter"
 
 module Bench
   module RPC
     # Runs the clients in C, each with a connection of its own, and measures their server.
     module Crowd
-      PROGRAM = Harness::Native.build(File.expand_path("../crowd.c", __dir__))
+      SOURCE = File.expand_path("../crowd.c", __dir__)
 
       module_function
 
@@ -15,14 +15,13 @@ module Bench
       # @param server [ServerProcess]
       # @param clients [Integer]
       def measure(trial, server, clients)
-        arguments = [server.port, clients, trial[:calls], [trial[:calls] / 5, 4 * clients].max]
-        IO.popen([PROGRAM, *arguments.map(&:to_s)], "r+") do |crowd|
-          crowd.gets
-          before = server.cpu
-          crowd.puts("go")
-          wall, sum = crowd.gets.split
-          report(trial, server.cpu - before, Float(wall), Integer(sum))
-        end
+        warm_up = [trial[:calls] / 5, 4 * clients].max
+        crowd = Harness::NativeProcess.new(SOURCE, server.port, clients, trial[:calls], warm_up)
+        crowd.line
+        before = server.cpu
+        crowd.go
+        wall, sum = crowd.line.split
+        report(trial, server.cpu - before, Float(wall), Integer(sum))
       end
 
       def report(trial, cpu, wall, sum)

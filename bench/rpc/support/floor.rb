@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require "open3"
 require_relative "../../harness/native"
 require_relative "contest"
 
@@ -20,11 +18,7 @@ module Bench
       # @param window [Integer] calls at once on each connection
       def report(trial, what, bytes: 0, connections: 1, window: 1)
         warm_up = [2 * window * connections, 2].max
-        arguments = [what, trial[:calls], bytes, connections, window, warm_up]
-        output, status = Open3.capture2(PROGRAM, *arguments.map(&:to_s))
-        raise "#{PROGRAM} failed: #{status}" unless status.success?
-
-        told = JSON.parse(output)
+        told = Harness::Native.measure(PROGRAM, what, trial[:calls], bytes, connections, window, warm_up)
         trial.report(operations: trial[:calls], **told.slice("wall", "cpu", "result").transform_keys(&:to_sym),
                      figures: figures(told, trial[:calls], trial[:calls] * bytes / 1e6))
       end

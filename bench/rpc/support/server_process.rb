@@ -26,15 +26,15 @@ module Bench
       attr_reader :port, :pid
 
       # @return [Float] seconds of processor time
-      def cpu = Harness::Meter.cpu_of(@pid)
+      def cpu = Harness::Processes.cpu(@pid)
 
-      # @return [Integer, nil] bytes, the most that was resident since {reset_peak}
-      def peak = Harness::Meter.peak(@pid)
+      # @return [Integer, nil] bytes, the most that was resident since {forget_peak}
+      def peak = Harness::Processes.peak(@pid)
 
       # @return [Integer, nil] bytes
-      def resident = Harness::Meter.resident_unshared(@pid)
+      def resident = Harness::Processes.resident(@pid)
 
-      def reset_peak = Harness::Meter.reset_peak(@pid)
+      def forget_peak = Harness::Processes.forget_peak(@pid)
 
       def stop
         Process.kill(:KILL, @pid)

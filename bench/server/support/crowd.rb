@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "../../harness/native"
+require_relative "../../harness/native_process"
 require_relative "../../harness/processors"
 require_relative "generator"
 
@@ -23,21 +22,12 @@ module Bench
       # @return [Object] what the block returns
       # @raise [RuntimeError]
       def self.gather(port, connections:, requests:, seconds:, ramp: 0)
-        program = Harness::Native.build(SOURCE)
-        arguments = [port, connections, (ramp * 1e3).round, requests, seconds].map(&:to_s)
-        io = IO.popen([*Harness::Processors.for_origin, program, *arguments], "r+")
-        yield report(io, seconds + Generator::GRACE)
+        crowd = Harness::NativeProcess.new(SOURCE, port, connections, (ramp * 1e3).round, requests, seconds,
+                                           place: Harness::Processors.for_origin)
+        yield Report.new(**crowd.figures(seconds + Generator::GRACE).transform_keys(&:to_sym))
       ensure
-        Process.kill(:KILL, io.pid) if io
-        io&.close
+        crowd&.kill
       end
-
-      def self.report(io, seconds)
-        raise "the crowd did not end in time" unless IO.select([io], nil, nil, seconds)
-
-        Report.new(**JSON.parse(io.gets || raise("the crowd was not answered"), symbolize_names: true))
-      end
-      private_class_method :report
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../harness/processors"
+require_relative "../../../plait/lib/plait/lab/program"
 
 module Bench
   module Server
@@ -9,44 +10,19 @@ module Bench
       # Seconds beyond those that it was told to take: on a busy machine it needs some to open its connections and to end.
       GRACE = 15
 
-      module_function
-
       # @param command [Array<String>]
       # @param seconds [Numeric] that it was told to take
-      # @return [String] what it has printed
-      # @raise [RuntimeError] where it fails, or does not end
-      def run(command, seconds)
-        output, writer = IO.pipe
-        descriptors = Process.getrlimit(:NOFILE).last
-        pid = Process.spawn(*Harness::Processors.for_origin, *command, in: File::NULL, out: writer, err: writer,
-                                                                       rlimit_nofile: descriptors)
-        writer.close
-        reader = Thread.new { output.read }
-        check(command, wait(pid, seconds + GRACE), reader.value)
-      end
-
-      def wait(pid, seconds)
-        waiter = Process.detach(pid)
-        waiter.join(seconds)&.value
-      ensure
-        kill(pid) if waiter.alive?
-      end
-
-      def kill(pid)
-        Process.kill(:KILL, pid)
-      rescue Errno::ESRCH
-        nil # it has just ended
-      end
-
-      # What it says last is why it failed.
-      def check(command, status, output)
+      # @return [String] its output
+      # @raise [RuntimeError] where it fails, with its last words, or does not end
+      def self.run(command, seconds)
+        files = Process.getrlimit(:NOFILE).last
+        found = Plait::Lab::Program.run([*Harness::Processors.for_origin, *command], bound: seconds + GRACE, rlimit_nofile: files)
         name = File.basename(command.first)
-        raise "#{name} did not end in time" unless status
-        return output if status.success?
+        raise "#{name} did not end in time" unless found.status
+        return found.output if found.status.success?
 
-        raise "#{name} failed: #{output.lines.map(&:strip).reject(&:empty?).last}"
+        raise "#{name} failed: #{(found.output + found.error).lines.map(&:strip).reject(&:empty?).last}"
       end
-      private_class_method :wait, :kill, :check
     end
   end
 end

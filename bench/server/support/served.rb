@@ -54,13 +54,13 @@ module Bench
 
       # By a clock of nanoseconds: /proc has hundredths of a second.
       # @return [Float] seconds of processor time, of it and of the processes it has started
-      def cpu = processes.sum { |pid| Harness::Meter.cpu_of(pid) }
+      def cpu = processes.sum { |pid| Harness::Processes.cpu(pid) }
 
       # @return [Integer] bytes resident
-      def memory = processes.sum { |pid| Harness::Meter.resident_unshared(pid).to_i }
+      def memory = processes.sum { |pid| Harness::Processes.resident(pid).to_i }
 
       # @return [Integer] bytes resident at the most so far
-      def peak = processes.sum { |pid| Harness::Meter.peak(pid).to_i }
+      def peak = processes.sum { |pid| Harness::Processes.peak(pid).to_i }
 
       # @param report [#requests, #p99, #errors] of a load generator
       # @param seconds [Numeric] that it has taken
@@ -80,19 +80,13 @@ module Bench
 
       private
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now = Harness::Meter.wall
 
       def get
         Net::HTTP.start("127.0.0.1", port, open_timeout: PATIENCE, read_timeout: PATIENCE) { |http| http.get("/").body }
       end
 
-      def processes = [@pid, *Dir["/proc/#{@pid}/task/*/children"].flat_map { |path| children(path) }]
-
-      def children(path)
-        File.read(path).split.map(&:to_i)
-      rescue SystemCallError
-        [] # the thread has ended meanwhile
-      end
+      def processes = [@pid, *Harness::Processes.descendants(@pid)]
     end
   end
 end

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../../../plait/lib/plait/suites/common/programs"
 require_relative "generator"
 
 module Bench
   module Server
     # wrk, the load generator.
     module Wrk
-      PROGRAM = ENV.fetch("PATH", "").split(":").map { |path| File.join(path, "wrk") }.find { |file| File.executable?(file) }
+      PROGRAM = Plait::Suites::Programs.find("wrk")
       MILLISECONDS = { "us" => 1e-3, "ms" => 1.0, "s" => 1e3, "m" => 6e4 }.freeze
 
       # What it has seen.

@@ -2,6 +2,7 @@
 
 require "rbconfig"
 require "tmpdir"
+require_relative "../../harness/meter"
 require_relative "../../harness/processors"
 require_relative "nodes"
 
@@ -52,29 +53,25 @@ module Bench
         # @return [Array<Integer>] ports of the servers that have the keys
         def servers = @nodes
 
-        # @return [Integer] megabytes, now
-        def memory = status("VmRSS")
+        # @return [Float] megabytes, now
+        def memory = Harness::Processes.resident(@pid) / 1e6
 
         # From now on {#peak} is the most since then.
-        def forget_peak = File.write("/proc/#{@pid}/clear_refs", "5")
+        def forget_peak = Harness::Processes.forget_peak(@pid)
 
         # @return [Float] megabytes that its language needs before it does anything
         def base = 0.0
 
         # @return [Float] seconds, of all threads
-        def cpu
-          Dir["/proc/#{@pid}/task/*/schedstat"].sum { |file| Integer(File.read(file).split.first) } / 1e9
-        end
+        def cpu = Harness::Processes.cpu(@pid)
 
         # @return [Float] megabytes, at most so far
-        def peak = status("VmHWM")
+        def peak = Harness::Processes.peak(@pid) / 1e6
 
         private
 
         # The command that comes before its own.
         def place = Harness::Processors.for_origin(Harness::Processors.available.first)
-
-        def status(name, pid = @pid) = File.read("/proc/#{pid}/status")[/^#{name}:\s+(\d+)/, 1].to_i * 1024 / 1e6
 
         def path = File.join(@folder, "configuration")
 
@@ -87,7 +84,7 @@ module Bench
         def base
           IO.popen([*ruby, "$stdout.puts; $stdout.flush; gets"], "r+") do |process|
             process.gets
-            status("VmRSS", process.pid)
+            Harness::Processes.resident(process.pid) / 1e6
           end
         end
 

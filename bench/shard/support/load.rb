@@ -3,6 +3,7 @@
 require "csv"
 require "open3"
 require "socket"
+require_relative "../../harness/meter"
 require_relative "../../harness/processors"
 
 module Bench
@@ -33,10 +34,10 @@ module Bench
         fill if @value
         run((requests * WARM_UP).ceil)
         cpu = @proxy.cpu
-        wall = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        wall = Harness::Meter.wall
         told = run(requests)
         trial.report(operations: requests, result: replies, cpu: @proxy.cpu - cpu,
-                     wall: Process.clock_gettime(Process::CLOCK_MONOTONIC) - wall,
+                     wall: Harness::Meter.wall - wall,
                      figures: { "p50_ms" => told.fetch("p50_latency_ms").to_f, "p99_ms" => told.fetch("p99_latency_ms").to_f,
                                 "peak_mb" => @proxy.peak })
       end

@@ -35,16 +35,6 @@ class ShardSuiteTest < Minitest::Test
     end
   end
 
-  def test_the_time_of_threads_that_have_ended_counts
-    observed = Plait::Suites::Shard.const_get(:Observed).new(Process.pid)
-    alive = -> { Dir.children("/proc/self/task").size }
-    before = observed.cpu
-    count = alive.call
-    Thread.new { nil until Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) > 0.1 }.join
-    wait_until { alive.call <= count } # Ruby keeps the system's thread for another one for some seconds
-    assert_operator(observed.cpu - before, :>=, 0.1)
-  end
-
   def test_figures_of_its_own_are_in_the_report
     report = measure(build(scale: 0.001).last)
     own = report.to_h.fetch(:rows).last.fetch(:own)

@@ -65,9 +65,9 @@ module Plait
       # @raise [UnknownMechanism]
       def compare(items, on:, limit: nil, rounds: nil, warmup: 1, seed: nil, budget: nil, memory: true, digest: nil,
                   bound: Session::BOUND, on_event: nil, **map_options, &body)
-        comparison = Comparison.new(items, on: on, limit: limit, digest: digest, map_options: map_options, &body)
-        Session.new(comparison.workload, rounds: rounds, warmup: warmup, seed: seed, budget: budget, memory: memory,
-                                         bound: bound, on_event: on_event).run
+        Session.new(comparison(items, on: on, limit: limit, digest: digest, **map_options, &body),
+                    rounds: rounds, warmup: warmup, seed: seed, budget: budget, memory: memory, bound: bound,
+                    on_event: on_event).run
       end
 
       # Looks at the running program, at less than one percent of a processor, until {Watch#stop}.
@@ -80,44 +80,23 @@ module Plait
       # @return [Watch]
       # @raise [UsageError]
       def watch(interval: 0.1, sources: {}, socket: nil) = Watch.new(interval: interval, sources: sources, socket: socket)
-    end
-
-    # The workload behind {Plait.compare}: one body, one cell for each mechanism at each limit.
-    class Comparison
-      # @param items [#to_a] an Array, or what becomes one: every cell runs all of them
-      # @param on [Symbol, Array<Symbol, Array<Symbol>>] mechanisms; a pair inside the Array is a composition
-      # @param limit [Integer, Array<Integer>, nil] nil: the same under each mechanism
-      # @param map_options [Hash] further options of {Plait.map}
-      # @raise [UsageError]
-      # @raise [UnknownMechanism]
-      def initialize(items, on:, limit: nil, digest: nil, map_options: {}, &body)
-        @items = finite(items)
-        @mechanisms = check_mechanisms(on)
-        @limits = limit && Array(limit)
-        @digest = digest
-        @map_options = check_options(map_options)
-        @body = body or raise UsageError, "Plait.compare needs a block: the work that is compared"
-      end
-
-      # @return [Workload]
-      def workload = Workload.new(name: "compare", title: "comparison", cells: cells)
 
       private
 
-      def finite(items)
-        size = items.size if items.respond_to?(:size)
-        return items.to_a unless size == Float::INFINITY
+      # @return [Workload] one body, a cell for each mechanism at each limit
+      def comparison(items, on:, limit: nil, digest: nil, **map_options, &body)
+        raise UsageError, "Plait.compare needs a block: the work that is compared" unless body
 
-        raise UsageError, "an endless source can't be compared: give each mechanism the same items, as in source.first(100)"
+        cells = Cell.each_of(mechanisms(on), limit && Array(limit), items: Cell.finite(items), body: body, digest: digest,
+                                                                    options: check_options(map_options))
+        Workload.new(name: "compare", title: "comparison", cells: cells)
       end
 
-      def check_mechanisms(on)
-        mechanisms = Array(on)
-        if mechanisms.empty?
-          raise UsageError, "on: names no mechanism; give one or more, as in on: %i[sequence threads fibers]"
-        end
+      def mechanisms(names)
+        names = Array(names)
+        raise UsageError, "on: names no mechanism; give one or more, as in on: %i[sequence threads fibers]" if names.empty?
 
-        mechanisms.each { |name| Mechanisms.find(name) }
+        names.each { |name| Mechanisms.find(name) }
       end
 
       # Now, and not in every trial's process.
@@ -127,10 +106,6 @@ module Plait
       rescue ArgumentError => e
         raise UsageError, "Plait.compare: #{e.message}"
       end
-
-      def cells = Cell.each_of(@mechanisms, @limits, items: @items, body: @body, options: @map_options, digest: @digest)
     end
-
-    private_constant :Comparison
   end
 end

@@ -61,11 +61,11 @@ class LabComparisonTest < Minitest::Test
   private
 
   def labels_of(**options)
-    Lab.const_get(:Comparison).new([1], **options) { |item| item }.workload.cells.map(&:label)
+    Lab.send(:comparison, [1], **options) { |item| item }.cells.map(&:label)
   end
 
   def limits_of(items, on)
-    Lab.const_get(:Comparison).new(items, on: on) { |item| item }.workload.cells.map(&:limit).uniq
+    Lab.send(:comparison, items, on: on) { |item| item }.cells.map(&:limit).uniq
   end
 
   def refusal(&) = assert_raises(Plait::UsageError, &).message

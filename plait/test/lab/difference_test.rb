@@ -31,8 +31,8 @@ class LabDifferenceTest < Minitest::Test
   end
 
   def test_rows_of_one_file_only_and_another_machine
-    before = Lab::ReportSet.new([report(row(:sequence, 4.0), environment: Lab::Environment.new({ ruby: "3.1", cpus: 2 }))])
-    after = Lab::ReportSet.new([report(row(:threads, 4.0), environment: Lab::Environment.new({ ruby: "3.4", cpus: 2 }))])
+    before = Lab::ReportSet.new([report(row(:sequence, 4.0), environment: { ruby: "3.1", cpus: 2 })])
+    after = Lab::ReportSet.new([report(row(:threads, 4.0), environment: { ruby: "3.4", cpus: 2 })])
     found = Lab::Difference.new(before, after)
     assert_equal([%w[ruby 3.1 3.4]], found.tables.last.rows)
     assert_match(/no row of the same work in common: only before: sequence \(sleeping\)/, found.to_s)

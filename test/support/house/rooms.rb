@@ -35,6 +35,8 @@ module Support
       Room.new(name: "version", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "native", uses: %w[ext], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      # Reads /proc.
+      Room.new(name: "process_figures", uses: [], libraries: [], never: SOCKETS + CONCURRENCY),
       # Writes reports, of the lab and of the command line.
       Room.new(name: "atomic_file", uses: %w[values], libraries: PLAIN, never: SOCKETS + CONCURRENCY),
       Room.new(name: "protocols", uses: %w[values io shard ext], libraries: PLAIN + %w[msgpack],
@@ -47,12 +49,13 @@ module Support
                  libraries: PLAIN + WAITING + NETWORK + libraries, never: [])
       end,
       # Not the face: it would begin to load Plait::Lab while a file of the lab is being loaded.
-      Room.new(name: "lab", uses: %w[values atomic_file mechanisms],
+      Room.new(name: "lab", uses: %w[values atomic_file process_figures mechanisms],
                libraries: PLAIN + WAITING + PLACES + %w[memory_profiler],
                never: SOCKETS),
-      Room.new(name: "suites", uses: %w[parts lab protocols io] + BELOW + VERBS.keys,
+      Room.new(name: "suites", uses: %w[parts lab process_figures protocols io] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event], never: []),
-      Room.new(name: "cli", uses: %w[parts sibling commands lab suites atomic_file protocols io ext] + BELOW + VERBS.keys,
+      Room.new(name: "cli",
+               uses: %w[parts sibling commands lab suites atomic_file process_figures protocols io ext] + BELOW + VERBS.keys,
                libraries: PLAIN + WAITING + PLACES + NETWORK + %w[io/event optparse tty-progressbar],
                never: []),
       # Commands: a file each, found by its place.

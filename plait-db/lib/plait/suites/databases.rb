@@ -27,11 +27,9 @@ module Plait
       # Seconds that each query waits in the server.
       LATENCIES = [0.01, 0].freeze
       REQUESTS = { usual: 2000, full: 10_000 }.freeze
-      SECONDS = ->(value) { value.is_a?(Numeric) && !value.negative? }
-      WHOLE = ->(value) { value.is_a?(Integer) && value.positive? }
       KINDS = { "trilogy" => Mariadb, "mysql2" => Mariadb, "postgres" => Postgres, "postgresql" => Postgres,
                 "mongodb" => Mongo }.freeze
-      private_constant :LATENCIES, :SECONDS, :WHOLE, :KINDS
+      private_constant :LATENCIES, :KINDS
 
       NOTES = ["Every row has as many connections to the database as items in flight. The database shares the processors of " \
                "this machine."].freeze
@@ -53,10 +51,10 @@ module Plait
       # @param full [Boolean] more items, and more of them in flight
       def build(requests: nil, latency: nil, url: nil, limits: nil, on: nil, full: false, **)
         size = full ? :full : :usual
-        items = (1..check("requests", requests || REQUESTS.fetch(size), "a whole number from 1 up", &WHOLE)).to_a
+        items = (1..check_whole("requests", requests || REQUESTS.fetch(size))).to_a
         limits ||= LIMITS.fetch(size)
-        limits.each { |one| check("limit", one, "a whole number from 1 up", &WHOLE) }
-        latencies = Array(latency || LATENCIES).each { |one| check("latency", one, "a number of seconds from 0 up", &SECONDS) }
+        limits.each { |one| check_whole("limit", one) }
+        latencies = Array(latency || LATENCIES).each { |one| check_seconds("latency", one) }
         servers(url).flat_map do |server|
           server.latencies(latencies).map { |seconds| workload(server, seconds, items, limits, on) }
         end

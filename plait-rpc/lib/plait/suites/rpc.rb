@@ -67,20 +67,6 @@ module Plait
         end
       end
 
-      # A workload whose report is the classic one: see {ClassicTables}.
-      class ClassicWorkload < Lab::Workload
-        # @param sizes [Hash{String => Integer}] megabytes of each group
-        # @param ways [Hash{Lab::Cell => String}]
-        def initialize(sizes:, ways:, local:, **options)
-          super(**options)
-          @sizes = sizes
-          @ways = ways
-          @local = local
-        end
-
-        def tables(rows) = ClassicTables.new(rows, @sizes, @ways, @local).all
-      end
-
       PLACE = 40
       # It compares ways to call, and no mechanisms.
       APART = true
@@ -139,10 +125,10 @@ module Plait
       def workload(sizes, ways, servers, on)
         names = {}.compare_by_identity
         cells = sizes.product(ways).map { |size, way| cell(size, way).tap { |cell| names[cell] = way.name } }
-        ClassicWorkload.new(name: NAME, title: TITLE, work: "gets by RPC", description: DESCRIPTION, unit: "calls",
-                            cells: only(cells, on),
-                            around: ->(&block) { servers.around(&block) }, local: LOCAL, ways: names, notes: NOTES,
-                            sizes: sizes.to_h { |size| [group(size), size] })
+        groups = sizes.to_h { |size| [group(size), size] }
+        Lab::Workload.new(name: NAME, title: TITLE, work: "gets by RPC", description: DESCRIPTION, unit: "calls", notes: NOTES,
+                          cells: only(cells, on), around: ->(&block) { servers.around(&block) },
+                          tables: ->(rows) { ClassicTables.new(rows, groups, names, LOCAL).all })
       end
 
       def group(size) = "#{size} MB"

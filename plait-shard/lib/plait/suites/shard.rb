@@ -39,7 +39,7 @@ module Plait
 
       # @param scale [Numeric] the size of the work, 1 for the full one
       def build(scale: 1, on: nil, **)
-        check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
+        check_scale(scale)
         RedisServers.program or raise UnsupportedError, "the suite shard needs Redis: #{RedisServers::ADVICE}"
         Plait::Shard::Proxy.new(nodes: ["127.0.0.1:1"]) # says whether there are proxies here
         [values(scale, on), keys([(KEYS * scale).round, NODES].max, on), mset([(PAIRS * scale).round, 1].max, on)]

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../process_figures"
 require_relative "exit_status"
 
 module Plait
@@ -41,9 +42,10 @@ module Plait
 
       def self.elsewhere(name) = name == "INT" ? Interrupt.new("interrupted") : SignalException.new("SIG#{name}")
 
-      # No ensure block runs, so the processes that this one started are ended here.
+      # No ensure block runs, so the processes that this one started are ended here, children before their parents. Without
+      # /proc there is no list of them: then they notice by their closed pipes.
       def self.end_at_once(name)
-        descendants(Process.pid).each { |pid| kill(pid) }
+        ProcessFigures.descendants(Process.pid).reverse_each { |pid| kill(pid) }
         exit!(STATUS[name])
       end
 
@@ -56,14 +58,7 @@ module Plait
         nil # it ended by itself
       end
 
-      # Linux lists a process's children; elsewhere they notice by their closed pipes.
-      def self.descendants(pid)
-        children = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
-        children.flat_map { |child| descendants(child) + [child] }
-      rescue SystemCallError
-        []
-      end
-      private_class_method :handler, :elsewhere, :raise_in_main, :end_at_once, :kill, :descendants
+      private_class_method :handler, :elsewhere, :raise_in_main, :end_at_once, :kill
     end
   end
 end

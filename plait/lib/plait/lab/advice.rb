@@ -3,12 +3,14 @@
 require_relative "../values/quantity"
 require_relative "scalability"
 require_relative "statistics"
-require_relative "text"
+require_relative "verdict"
 
 module Plait
   module Lab
     # What {Plait.advise} answers.
     class Advice
+      include Verdict
+
       # How much faster than one after another: `median`, `low` and `high` are ratios.
       Gain = Struct.new(:median, :low, :high, keyword_init: true)
       # Values without which no percentile is given; raising it refuses more percentiles.
@@ -41,7 +43,9 @@ module Plait
         Rule.new(:change, ->(one) { one.share(:held) > 0.5 && one.wall > SHORT }, ->(_) { "more processors help processes" }),
         Rule.new(:change, ->(one) { one.wall < SHORT }, ->(_) { "larger items (each_slice(1_000), say) are worth it" })
       ].freeze
-      private_constant :Rule, :RULES, :SHORT, :VALUES
+      # The row that all others are held against.
+      ALONE = [:sequence, nil].freeze
+      private_constant :Rule, :RULES, :SHORT, :VALUES, :ALONE
 
       # @return [Hash{Symbol, Array<Symbol> => String}] the mechanisms that can't run the block, each with the reason
       attr_reader :excluded
@@ -74,25 +78,14 @@ module Plait
 
       # @return [Gain, nil] nil where one after another was not measured beside it, or is the answer
       def gain
-        return if row.nil? || on == :sequence || !@judgement.rows.include?([:sequence, nil])
+        return if row.nil? || on == :sequence || !@judgement.rows.include?(ALONE)
 
-        found = @judgement.against([:sequence, nil], row)
+        found = @judgement.against(ALONE, row)
         Gain.new(median: found.ratio, low: found.low, high: found.high) if found.ratio
-      end
-
-      # @return [Symbol] :clear, :same (others are equal, and this is the simplest), :unsettled or :unknown
-      def certainty
-        return :unknown unless row
-        return :unsettled if @interrupted || @judgement.best.nil?
-
-        @judgement.certainty
       end
 
       # @return [Array<Array>] mechanism and limit of each row that is as good
       def same_as = row && @judgement.best ? @judgement.equals : []
-
-      # @return [Boolean] Ctrl-C ended it
-      def interrupted? = @interrupted
 
       # @param percent [Numeric] 0..100
       # @return [Float, nil] seconds that an item takes under the advised mechanism; nil with fewer than 100 values
@@ -102,12 +95,12 @@ module Plait
       end
 
       # @return [String] the answer in one sentence, the line to paste, and what speaks for and against it
-      def to_s = (row ? answer : no_answer).compact.join("\n")
+      def to_s = (row ? answer : no_answer).join("\n")
 
       # @return [Hash]
       def to_h
         { on: on, limit: limit, goal: @goal, certainty: certainty, gain: gain&.to_h, same_as: same_as, excluded: excluded,
-          failure: failure, interrupted: @interrupted, items: @items, profile: @profile&.to_h, scaling: scaling&.to_h,
+          failure: failure, interrupted: interrupted?, items: @items, profile: @profile&.to_h, scaling: scaling&.to_h,
           rounds: @series.map { |(mechanism, width), values| { on: mechanism, limit: width, values: values } } }
       end
 
@@ -117,21 +110,17 @@ module Plait
       private
 
       # @return [Array, nil] mechanism and limit
-      def row
-        return unless @judgement && @series.values.any?(&:any?)
-
-        @judgement.favourite
-      end
+      def row = @series.values.any?(&:any?) ? super : nil
 
       def answer
-        [sentence, "  #{line}", labelled("Why", why), labelled("How sure", how_sure), labelled("Not", others.join("; ")),
-         labelled("Limits", limits), labelled("Would change it", of_rules(:change)), labelled("To settle it", settling)]
+        parts = { "Why" => why, "How sure" => how_sure, "Not" => others.join("; "), "Limits" => limits,
+                  "Would change it" => of_rules(:change), "To settle it" => settling }
+        [sentence((ALONE if gain)), "  #{line}", *lines(parts)]
       end
 
       def no_answer
-        [failure ? "no mechanism runs this block: #{failure}" : "no answer: #{missing}",
-         labelled("Learned", @profile && why), labelled("Not", others.join("; ")),
-         labelled("Next", failure ? nil : settling)]
+        parts = { "Learned" => @profile && why, "Not" => others.join("; "), "Next" => failure ? nil : settling }
+        [failure ? "no mechanism runs this block: #{failure}" : "no answer: #{missing}", *lines(parts)]
       end
 
       def missing
@@ -140,22 +129,8 @@ module Plait
         @once ? "the #{@items} items or the #{@budget} s ran out before all mechanisms were tried" : "#{@budget} s were too short"
       end
 
-      def labelled(...) = Text.labelled(...)
-
-      def sentence
-        before, after = [[:sequence, nil], row].map { |one| total(one) }
-        found = gain
-        return "use #{name(row)}: #{Quantity.seconds(after)}" unless found && before
-
-        range = " (#{[found.low, found.high].map { |ratio| Quantity.number(ratio) }.join(" to ")})" if found.low
-        "use #{name(row)}: #{Quantity.seconds(before)} → #{Quantity.seconds(after)}, #{Quantity.times(found.median)}#{range}"
-      end
-
-      # @return [Float, nil] seconds for all items
-      def total(one)
-        median = Statistics.of(@series.fetch(one, []).map { |round| round[:time] })&.median
-        median && (median * @items)
-      end
+      # @return [String] the time of all items
+      def amount(one) = Quantity.seconds(Statistics.of(@series.fetch(one).map { |round| round[:time] }).median * @items)
 
       def line = "Plait.map(items, on: #{on.inspect}#{", limit: #{limit.inspect}" if limit}) { |item| … }"
 
@@ -193,18 +168,12 @@ module Plait
       end
 
       def how_sure
-        parts = [{ clear: "clear, after #{rounds} rounds", unsettled: "not settled after #{rounds} rounds",
-                   same: "the simplest of equals: #{same_as.map { |one| name(one) }.join("; ")}" }.fetch(certainty)]
-        parts << "results differ from run to run, so they were not compared" if @unsteady
-        parts << "each item ran once, so results were not compared" if @once
-        parts << "interrupted" if @interrupted
-        parts.join("; ")
+        [settled, *("results differ from run to run, so they were not compared" if @unsteady),
+         *("each item ran once, so results were not compared" if @once), *("interrupted" if @interrupted)].join("; ")
       end
 
-      def rounds = @series.values.map(&:size).max || 0
-
       def others
-        slower = (@series.keys - [row]).filter_map { |one| clause(one) }
+        slower = row ? (@series.keys - [row, *(ALONE if gain)]).filter_map { |one| clause(one) } : []
         seen = @series.keys.map(&:first) + excluded.keys
         dropped = @scanned.reject { |one, _| seen.include?(one.first) }.group_by { |one, _| one.first }
         slower + dropped.map { |_, rows| hopeless(rows) } + refusals
@@ -214,15 +183,6 @@ module Plait
         excluded.group_by(&:last).map do |reason, all|
           "#{all.map { |mechanism, _| Array(mechanism).join(" × ") }.join(", ")}: #{reason.delete_suffix(".")}"
         end
-      end
-
-      def clause(one)
-        found = row && @judgement.against(one, row)
-        return unless found&.ratio
-        return if one.first == :sequence && gain
-
-        answer = { same: "equal", unsettled: "not settled" }[found.answer]
-        "#{name(one)}: #{Quantity.times(found.ratio)}#{" (#{answer})" if answer}"
       end
 
       def hopeless(rows)

@@ -48,7 +48,7 @@ module Plait
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)
-        @items = finite(items)
+        @items = Cell.finite(items)
         @body = body or raise UsageError, "Plait.advise needs a block: the work on one item"
         @goal = check_goal(goal)
         @budget = check_budget(budget)
@@ -60,7 +60,6 @@ module Plait
         @series = {}
         @peaks = Hash.new { |peaks, row| peaks[row] = [] }
         @latencies = Hash.new { |all, row| all[row] = [] }
-        @remarks = []
       end
 
       # @return [Advice] also after Ctrl-C, with what was learned until then
@@ -72,18 +71,6 @@ module Plait
       end
 
       private
-
-      def finite(items)
-        size = items.size if items.respond_to?(:size)
-        if size == Float::INFINITY
-          raise UsageError, "an endless source can't be tried: give the first items, as in source.first(100)"
-        end
-
-        array = items.respond_to?(:to_a) ? items.to_a : nil
-        return array unless array.nil? || array.empty?
-
-        raise UsageError, "Plait.advise needs an Array with at least one item, not #{items.inspect[0, 80]}"
-      end
 
       def check_goal(goal)
         return goal if GOALS.include?(goal)
@@ -125,11 +112,9 @@ module Plait
       # With `once` the items that are looked at are gone.
       def profile
         seconds = @budget * LOOK
-        items = @once ? take(@left, [@items.size / 10, 1].max) : @items
+        items = @once ? @left.shift([@items.size / 10, 1].max) : @items
         Profiler.new(items, @body, seconds: seconds, bound: [@budget / 3.0, 1].max).call(again: !@once)
       end
-
-      def take(queue, count) = queue.shift(count)
 
       # @return [Array<Array>] mechanism and limit, the simplest first
       def candidates
@@ -228,7 +213,7 @@ module Plait
 
       def measure(on, limit)
         indices = sample(on, limit)
-        items = @once ? take(@left, indices.size) : @items.values_at(*indices)
+        items = @once ? @left.shift(indices.size) : @items.values_at(*indices)
         return if items.empty?
 
         cell = Cell.new(on: on, limit: limit, items: items, body: @body, digest: @digest)

@@ -29,8 +29,10 @@ module Plait
       # @param cells [Array<Cell>]
       # @param around [Proc, nil] is given a block, `->(&block) { … }`: starts what the cells need (an origin in its own
       #   process), calls the block, stops it
+      # @param tables [Proc, nil] takes the measured rows that agree, and makes tables in the place of the lab's
       # @raise [UsageError] without cells, or when two cells have the same label
-      def initialize(name:, cells:, title: name, work: title, description: nil, unit: "items", around: nil, notes: [])
+      def initialize(name:, cells:, title: name, work: title, description: nil, unit: "items", around: nil, notes: [],
+                     tables: nil)
         @name = Text.clean(name)
         @title = Text.clean(title)
         @work = Text.clean(work)
@@ -38,13 +40,13 @@ module Plait
         @unit = Text.clean(unit)
         @cells = check_cells(cells)
         @around = around
+        @tables = tables
         @notes = notes.map { |note| Text.clean(note) }
       end
 
-      # Tables of a workload's own, in the place of the lab's.
-      # @param _rows [Array<Row>] the measured rows that agree
+      # @param rows [Array<Row>] the measured rows that agree
       # @return [Array<Table>, nil] nil: the lab's
-      def tables(_rows) = nil
+      def tables(rows) = @tables&.call(rows)
 
       # Runs the block with everything started that the cells need.
       # @return [Object] what the block returns
@@ -89,6 +91,20 @@ module Plait
         mechanisms.flat_map do |on|
           (on == :sequence ? [1] : limits.uniq).map { |limit| new(on: on, limit: limit, items: items, **rest) }
         end
+      end
+
+      # @param source [#to_a] of items
+      # @return [Array] the same items for every trial
+      # @raise [UsageError] where there are none, or no end of them
+      def self.finite(source)
+        if source.respond_to?(:size) && source.size == Float::INFINITY
+          raise UsageError, "an endless source can't be measured: give each mechanism the same items, as in source.first(100)"
+        end
+
+        items = source.to_a if source.respond_to?(:to_a)
+        return items unless items.nil? || items.empty?
+
+        raise UsageError, "it needs an Array with at least one item, not #{source.inspect[0, 80]}"
       end
 
       # @return [String] what the row is called, "fibers (limit 64)"

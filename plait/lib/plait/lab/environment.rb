@@ -9,28 +9,32 @@ module Plait
   module Lab
     # Where and with what the figures were measured.
     # @api private
-    class Environment
+    module Environment
       GEMS = %w[io-event memory_profiler concurrent-ruby async].freeze
 
-      # @return [Environment] this machine, now
-      def self.current = new(facts)
-
-      # @return [Hash{Symbol => Object}]
-      def self.facts
-        { plait: VERSION, ruby: RUBY_DESCRIPTION, engine: RUBY_ENGINE, ruby_version: RUBY_VERSION,
-          platform: RUBY_PLATFORM, kernel: kernel, cpu: cpu, cpus: Etc.nprocessors, memory_bytes: memory, load: load,
-          gems: gems, date: Time.now.utc.iso8601 }
-      end
-
-      # @param fact [Symbol] its name
-      # @return [String] one fact for people
-      def self.words(fact, value)
-        return Quantity.bytes(value) if fact == :memory_bytes
-
-        value.is_a?(Hash) ? value.map { |name, version| "#{name} #{version}" }.join(", ") : (value || Quantity::UNKNOWN).to_s
-      end
-
       class << self
+        # @return [Hash{Symbol => Object}] of this machine, now
+        def facts
+          { plait: VERSION, ruby: RUBY_DESCRIPTION, engine: RUBY_ENGINE, ruby_version: RUBY_VERSION,
+            platform: RUBY_PLATFORM, kernel: kernel, cpu: cpu, cpus: Etc.nprocessors, memory_bytes: memory, load: load,
+            gems: gems, date: Time.now.utc.iso8601 }
+        end
+
+        # @param fact [Symbol] its name
+        # @return [String] one fact for people
+        def words(fact, value)
+          return Quantity.bytes(value) if fact == :memory_bytes
+
+          value.is_a?(Hash) ? value.map { |name, version| "#{name} #{version}" }.join(", ") : (value || Quantity::UNKNOWN).to_s
+        end
+
+        # @param facts [Hash{Symbol => Object}]
+        # @return [String] one line: what a reader needs to judge the figures
+        def line(facts)
+          memory = facts[:memory_bytes] && "#{(facts[:memory_bytes] / 1e9).round} GB"
+          ["Ruby #{facts[:ruby_version]} (#{facts[:engine]})", "#{facts[:cpus]} CPUs", memory, facts[:kernel]].compact.join(", ")
+        end
+
         private
 
         def kernel
@@ -59,27 +63,6 @@ module Plait
           nil
         end
       end
-
-      # @param facts [Hash{Symbol => Object}]
-      def initialize(facts)
-        @facts = facts
-      end
-
-      # @return [Object] one of the facts
-      def [](name) = @facts[name]
-
-      # @return [Hash{Symbol => Object}]
-      def to_h = @facts
-
-      # @return [String] one line: what a reader needs to judge the figures
-      def to_s
-        parts = ["Ruby #{self[:ruby_version]} (#{self[:engine]})", "#{self[:cpus]} CPUs", memory_text, self[:kernel]]
-        parts.compact.join(", ")
-      end
-
-      private
-
-      def memory_text = self[:memory_bytes] && "#{(self[:memory_bytes] / 1e9).round} GB"
     end
   end
 end

@@ -57,7 +57,7 @@ module Plait
 
       def header
         table = AnswerTable.of(@records.flat_map { |record| record[:answers] })
-        environments = @records.map { |record| Environment.new(record[:environment]).to_s }.uniq
+        environments = @records.map { |record| Environment.line(record[:environment]) }.uniq
         lines = environments.map { |line| element(:p, text(line), class: "where") }
         warnings = @records.flat_map { |record| Tables.new(record).warnings }
         "<header><h1>Plait lab</h1>#{lines.join}#{warned(warnings)}#{element(:div, Markup.grid(table), class: "answer")}" \

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../process_figures"
 require_relative "../values/deadline"
 
 module Plait
@@ -97,45 +98,17 @@ module Plait
         end
       end
 
-      # The peak of this process's resident memory above what it held at the start, as the kernel kept it (VmHWM).
+      # The peak of this process's resident memory above what it held at the start, as the kernel kept it. Where the peak can't be
+      # forgotten, what the process has done since it was forked counts as well, which is little.
       class Memory
-        STATUS = "/proc/self/status"
-        # Writing 5 there makes the kernel forget the peak so far. Where that is not allowed, what the process has done
-        # since it was forked counts as well, which is little.
-        CLEAR = "/proc/self/clear_refs"
-        private_constant :STATUS, :CLEAR
-
-        class << self
-          # @return [Integer, nil] bytes; nil where there is no /proc
-          def resident = read("VmRSS")
-
-          # @return [Integer, nil] bytes, since {forget_peak}
-          def peak = read("VmHWM")
-
-          def forget_peak
-            File.write(CLEAR, "5")
-          rescue SystemCallError
-            nil
-          end
-
-          private
-
-          def read(field)
-            kilobytes = File.read(STATUS)[/^#{field}:\s*(\d+) kB$/, 1]
-            kilobytes && (kilobytes.to_i * 1024)
-          rescue SystemCallError
-            nil
-          end
-        end
-
         def start
-          Memory.forget_peak
-          @base = Memory.resident
+          ProcessFigures.forget_peak
+          @base = ProcessFigures.resident
         end
 
         # @return [Hash] peak in bytes and peak_source; both nil where there is no /proc
         def stop
-          highest = Memory.peak
+          highest = ProcessFigures.peak
           return { peak: nil, peak_source: nil } unless highest && @base
 
           { peak: [highest - @base, 0].max, peak_source: :resident }
@@ -191,26 +164,12 @@ module Plait
 
         def look
           began = own_time
-          total = [Process.pid, @pid, *descendants(@pid)].sum { |pid| proportional_share(pid) }
+          total = [Process.pid, @pid, *ProcessFigures.descendants(@pid)].sum { |pid| ProcessFigures.share(pid).to_i }
           @due = Deadline.now + ((own_time - began) / DUTY)
           total
         end
 
         def own_time = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-
-        def descendants(pid)
-          children = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| read(path).split.map(&:to_i) }
-          children + children.flat_map { |child| descendants(child) }
-        end
-
-        def proportional_share(pid) = read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+) kB$/, 1].to_i * 1024
-
-        # Processes end while they are looked at.
-        def read(path)
-          File.read(path)
-        rescue SystemCallError
-          ""
-        end
       end
     end
 

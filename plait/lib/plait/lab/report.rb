@@ -69,7 +69,7 @@ module Plait
       attr_reader :workload
       # @return [Array<Row>] in the order of the workload's cells
       attr_reader :rows
-      # @return [Environment]
+      # @return [Hash{Symbol => Object}] facts about the machine and its programs
       attr_reader :environment
       # @return [Integer] the order of the trials follows from it
       attr_reader :seed
@@ -83,7 +83,7 @@ module Plait
       # @param workload [Workload]
       # @param rows [Array<Row>]
       def initialize(workload:, rows:, seed: nil, rounds: nil, rounds_done: nil, interrupted: false, error: nil,
-                     notes: [], environment: Environment.current)
+                     notes: [], environment: Environment.facts)
         @workload = workload
         @rows = rows
         @seed = seed
@@ -127,11 +127,11 @@ module Plait
 
       # @return [Hash] plain values only
       def to_h
-        { schema: SCHEMA, workload: workload_record, environment: @environment.to_h, seed: @seed,
+        { schema: SCHEMA, workload: workload_record, environment: @environment, seed: @seed,
           rounds: { asked: @rounds, done: @rounds_done }, interrupted: interrupted?,
           error: @error && Text.of_error(@error), mismatches: mismatches.map(&:to_h),
           answers: answers.map(&:to_h), notes: @notes, tables: own_tables, timelines: timelines,
-          rows: @rows.map { |row| RowRecord.new(row).to_h } }
+          rows: @rows.map(&:to_h) }
       end
 
       # @return [String]

@@ -21,12 +21,10 @@ module Plait
       TEXT = [nil, String].freeze
       ON = [String, [String]].freeze
       STATISTICS = { median: POSITIVE, min: POSITIVE, max: POSITIVE, n: COUNT }.freeze
-      COUNTED = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
-      ALLOCATIONS = { scope: TEXT, **COUNTED.to_h { |name| [name, [nil, NUMBER]] } }.freeze
+      ALLOCATIONS = { scope: TEXT, **RowRecord::ALLOCATIONS.to_h { |name| [name, [nil, NUMBER]] } }.freeze
       ROW = {
         label: String, series: String, on: ON, limit: [nil, 1.., LIMITS], group: TEXT, items: COUNT, n: 0,
-        wall_s: [nil, STATISTICS],
-        **%i[cpu_s delay_s gvl_wait_s items_per_s cpu_per_item_s gc_runs gc_time_s].to_h { |name| [name, [nil, STATISTICS]] },
+        **RowRecord::STATISTICS.transform_values { [nil, STATISTICS] },
         peak_bytes: [nil, { median: NUMBER, min: NUMBER, max: NUMBER }], peak_source: [nil, "resident", "sampled_processes"],
         latency_s: [nil, { p50: POSITIVE, p90: [nil, POSITIVE], p99: [nil, POSITIVE], max: POSITIVE }],
         allocated_per_item: [nil, ALLOCATIONS], not_counted: TEXT, comparable: BOOLEAN, fastest: BOOLEAN, best: BOOLEAN,

@@ -5,6 +5,43 @@ require_relative "statistics"
 
 module Plait
   module Lab
+    # A row's plain values, see {Row#to_h}.
+    module RowRecord
+      STATISTICS = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, items_per_s: :rate,
+                     cpu_per_item_s: :cpu_per_item, peak_bytes: :peak, gc_runs: :gc_runs, gc_time_s: :gc_time }.freeze
+      SAMPLE = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, gc_runs: :gc_runs, gc_time_s: :gc_time,
+                 objects: :objects, peak_bytes: :peak, errors: :errors, own: :own, failure: :failure }.freeze
+      PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
+      ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
+      COMPARED = %i[comparable fastest ratio answer errors failure].freeze
+      private_constant :COMPARED
+
+      class << self
+        # @param record [Hash] see {Row#to_h}
+        # @param workload [String] its name
+        # @return [Hash{Symbol => Object}] one value a column of CSV
+        def flat(record, workload)
+          { workload: workload, **record.slice(:label, :engine), on: mechanism(record),
+            limit: record[:limit] && Array(record[:limit]).join("x"), **record.slice(:group, :n, :items), **statistics(record),
+            **PERCENTILES.to_h { |name, _| [:"latency_s_#{name}", record.dig(:latency_s, name)] },
+            **ALLOCATIONS.to_h { |name| [:"allocated_#{name}_per_item", record.dig(:allocated_per_item, name)] },
+            **record.slice(*COMPARED) }
+        end
+
+        # @return [String] "processes × fibers"
+        def mechanism(record) = Array(record[:on]).join(" × ")
+
+        private
+
+        def statistics(record)
+          STATISTICS.each_key.with_object({}) do |field, flat|
+            %i[median min max].each { |part| flat[:"#{field}_#{part}"] = record.dig(field, part) }
+          end
+        end
+      end
+    end
+    private_constant :RowRecord
+
     # One cell's trials, summed up and compared with the fastest of its group.
     class Row
       # Mechanisms whose main thread does the work; in the others it hands out items, and its delays mean little.
@@ -144,7 +181,27 @@ module Plait
       # @return [String] one line: its cell holds all items
       def inspect = "#<#{self.class} #{summary}>"
 
+      # Plain values: what is saved as JSON, and what texts, tables and drawings are made of. Times are seconds, sizes bytes.
+      # @return [Hash{Symbol => Object}]
+      def to_h
+        { label: label, series: @cell.series, engine: measurements.first&.engine, on: on, limit: limit, group: group, n: n,
+          items: @cell.items.size, **RowRecord::STATISTICS.transform_values { |name| statistics(name)&.to_h },
+          peak_source: peak_source, own: own_names.to_h { |name| [name, own(name).to_h] }, latency_s: percentiles,
+          allocated_per_item: @allocations&.to_h, not_counted: @allocations_missing, **comparison, failed: failed?,
+          samples: samples, twin_wall_s: @twin }
+      end
+
       private
+
+      def percentiles = latencies && RowRecord::PERCENTILES.transform_values { |percent| latencies.percentile(percent) }
+
+      def comparison
+        { comparable: !fastest.nil?, fastest: fastest?, best: fastest? && !@judgement.best.nil?, ratio: ratio, answer: answer,
+          errors: errors, first_error: measurements.filter_map(&:first_error).first, failure: failure }
+      end
+
+      # One of each round, empty where the row rested.
+      def samples = @rounds.map { |trial| trial ? RowRecord::SAMPLE.transform_values { |name| trial[name] }.compact : {} }
 
       def statistics(field)
         @statistics ||= {}
@@ -153,77 +210,5 @@ module Plait
 
       def failed_trial = @trials.reverse_each.find { |trial| !trial.ok? }
     end
-
-    # A row as plain values: what is saved as JSON, and what texts, tables and drawings are made of. Times are seconds, sizes
-    # bytes.
-    class RowRecord
-      STATISTICS = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, items_per_s: :rate,
-                     cpu_per_item_s: :cpu_per_item, peak_bytes: :peak, gc_runs: :gc_runs, gc_time_s: :gc_time }.freeze
-      SAMPLE = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, gc_runs: :gc_runs, gc_time_s: :gc_time,
-                 objects: :objects, peak_bytes: :peak, errors: :errors, own: :own, failure: :failure }.freeze
-      PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
-      ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
-      COMPARED = %i[comparable fastest ratio answer errors failure].freeze
-      private_constant :STATISTICS, :SAMPLE, :PERCENTILES, :ALLOCATIONS, :COMPARED
-
-      class << self
-        # @param record [Hash] see {#to_h}
-        # @param workload [String] its name
-        # @return [Hash{Symbol => Object}] one value a column of CSV
-        def flat(record, workload)
-          { workload: workload, **record.slice(:label, :engine), on: mechanism(record),
-            limit: record[:limit] && Array(record[:limit]).join("x"), **record.slice(:group, :n, :items), **statistics(record),
-            **PERCENTILES.to_h { |name, _| [:"latency_s_#{name}", record.dig(:latency_s, name)] },
-            **ALLOCATIONS.to_h { |name| [:"allocated_#{name}_per_item", record.dig(:allocated_per_item, name)] },
-            **record.slice(*COMPARED) }
-        end
-
-        # @return [String] "processes × fibers"
-        def mechanism(record) = Array(record[:on]).join(" × ")
-
-        private
-
-        def statistics(record)
-          STATISTICS.each_key.with_object({}) do |field, flat|
-            %i[median min max].each { |part| flat[:"#{field}_#{part}"] = record.dig(field, part) }
-          end
-        end
-      end
-
-      # @param row [Row]
-      def initialize(row)
-        @row = row
-      end
-
-      # @return [Hash{Symbol => Object}]
-      def to_h
-        { label: @row.label, series: @row.cell.series, engine: @row.measurements.first&.engine, on: @row.on, limit: @row.limit,
-          group: @row.group, n: @row.n, items: @row.cell.items.size, **figures, peak_source: @row.peak_source, own: own,
-          latency_s: latency, allocated_per_item: @row.allocations&.to_h, not_counted: @row.allocations_missing, **judgement,
-          failed: @row.failed?, samples: samples, twin_wall_s: @row.twin }
-      end
-
-      private
-
-      def figures = STATISTICS.transform_values { |name| @row.public_send(name)&.to_h }
-
-      def own = @row.own_names.to_h { |name| [name, @row.own(name).to_h] }
-
-      def latency
-        times = @row.latencies or return
-        PERCENTILES.transform_values { |percent| times.percentile(percent) }
-      end
-
-      def judgement
-        { comparable: !@row.fastest.nil?, fastest: @row.fastest?, best: @row.fastest? && !@row.judgement.best.nil?,
-          ratio: @row.ratio, answer: @row.answer, errors: @row.errors,
-          first_error: @row.measurements.filter_map(&:first_error).first, failure: @row.failure }
-      end
-
-      # One of each round, empty where the row rested.
-      def samples = @row.rounds.map { |trial| trial ? SAMPLE.transform_values { |name| trial[name] }.compact : {} }
-    end
-
-    private_constant :RowRecord
   end
 end

@@ -62,9 +62,6 @@ module Plait
         [what, *Place.of(error)].map { |part| clean(part) }.join(", at ")
       end
 
-      # @return [String, nil] "Why: it waits."; nil without a text
-      def labelled(title, text) = text.nil? || text.empty? ? nil : "#{title}: #{text}."
-
       def shorten(text) = text.size > LONGEST ? "#{text[0, LONGEST]}…" : text
     end
   end

@@ -41,7 +41,7 @@ module Plait
       # The environment stands once, on top.
       def environment
         facts = @reports.first[:environment]
-        wrap("plait #{facts[:plait]}: #{Environment.new(facts)}", width).map { |line| paint(line, :dim) }
+        wrap("plait #{facts[:plait]}: #{Environment.line(facts)}", width).map { |line| paint(line, :dim) }
       end
 
       def answer = table(AnswerTable.of(@reports.flat_map { |report| report[:answers] }), &:itself)
@@ -116,7 +116,7 @@ module Plait
       private
 
       def head
-        environments = @records.map { |record| Environment.new(record[:environment]).to_s }.uniq
+        environments = @records.map { |record| Environment.line(record[:environment]) }.uniq
         warnings = @records.flat_map { |record| Tables.new(record).warnings }
         ["# Plait lab", *environments.map { |line| text(line) }, *warnings.map { |line| "**#{text(line)}**" },
          table(AnswerTable.of(@records.flat_map { |one| one[:answers] }))]

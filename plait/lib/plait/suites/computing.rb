@@ -5,7 +5,7 @@ require "zlib"
 require_relative "common/suite"
 require_relative "common/jruby"
 require_relative "../lab"
-require_relative "../values/deadline"
+require_relative "../lab/program"
 
 module Plait
   module Suites
@@ -112,13 +112,7 @@ module Plait
         # @param warmup [Integer] passes before the one that counts
         # @param bound [Numeric] seconds after which the trial counts as hung
         def call(cell, warmup:, bound:)
-          reader, writer = IO.pipe
-          pid = Process.spawn(@environment, *command(warmup), in: File::NULL, %i[out err] => writer, pgroup: true)
-          writer.close
-          measurement(cell, read(reader, Deadline.after(bound + START_SECONDS)))
-        ensure
-          finish(pid) if pid
-          [reader, writer].each(&:close)
+          measurement(cell, Lab::Program.run(command(warmup), bound: bound + START_SECONDS, environment: @environment))
         end
 
         private
@@ -133,21 +127,11 @@ module Plait
             "puts %(#{ANSWER}) + [Marshal.dump(measurement)].pack(%(m0))"
         end
 
-        # @return [String, nil] all it has written; nil when it has not ended in time
-        def read(reader, deadline)
-          text = +""
-          while reader.wait_readable(deadline.remaining)
-            bytes = reader.read_nonblock(65_536, exception: false) or return text
-            text << bytes unless bytes == :wait_readable
-          end
-          nil
-        end
+        def measurement(cell, found)
+          return failed(cell, "it had no result in time, so its process was killed", :hung) unless found.status
 
-        def measurement(cell, text)
-          return failed(cell, "it had no result in time, so its process was killed", :hung) unless text
-
-          line = text.lines.find { |one| one.start_with?(ANSWER) }
-          return failed(cell, "that Ruby ended without a result: #{reason(text)}", :died) unless line
+          line = found.output.lines.find { |one| one.start_with?(ANSWER) }
+          return failed(cell, "that Ruby ended without a result: #{reason(found.output + found.error)}", :died) unless line
 
           load(line).tap { |measurement| measurement.label = cell.label }
         end
@@ -161,14 +145,6 @@ module Plait
 
         # Written by a process of ours.
         def load(line) = Marshal.load(line.delete_prefix(ANSWER).unpack1("m")) # rubocop:disable Security/MarshalLoad
-
-        def finish(pid)
-          Process.kill(:KILL, -pid)
-        rescue Errno::ESRCH, Errno::EPERM
-          nil # it has ended by itself
-        ensure
-          Process.wait(pid)
-        end
       end
 
       PLACE = 30
@@ -207,7 +183,7 @@ module Plait
       private
 
       def build(scale: 1.0, on: nil, jruby: true, yjit: true, **)
-        check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
+        check_scale(scale)
         jruby &&= RUBY_ENGINE == "jruby" ? nil : JRuby.find
         here = BODIES.map { |work| workload(work, scale, on, jruby) }
         here + (jruby ? jruby_workloads(jruby, scale, on) : []) + (yjit && yjit? ? yjit_workloads(scale, on) : [])

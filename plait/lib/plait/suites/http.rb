@@ -202,9 +202,7 @@ module Plait
       ] # rubocop:disable Style/MutableConstant -- other gems add theirs
       OTHERS = Parts.new("suites/http/ways")
 
-      SECONDS = ->(value) { value.is_a?(Numeric) && !value.negative? }
-      WHOLE = ->(least) { ->(value) { value.is_a?(Integer) && value >= least } }
-      private_constant :WAYS, :OTHERS, :SECONDS, :WHOLE, :Way
+      private_constant :WAYS, :OTHERS, :Way
 
       # Adds rows.
       # @param name [String] of the client
@@ -217,12 +215,12 @@ module Plait
 
       # @param latency [Numeric, Array<Numeric>] seconds; a table for each
       def build(requests: 50, latency: 0.05, size: 612, url: nil, limits: nil, on: nil, sequences: nil, **)
-        check("requests", requests, "a whole number from 1 up", &WHOLE[1])
+        check_whole("requests", requests)
         latencies = Array(latency)
         check("latency", latency, "a number of seconds from 0 up, or several") { latencies.any? }
-        latencies.each { |one| check("latency", one, "a number of seconds from 0 up", &SECONDS) }
-        check("size", size, "a whole number of bytes from 0 up", &WHOLE[0])
-        limits&.each { |limit| check("limit", limit, "a whole number from 1 up", &WHOLE[1]) }
+        latencies.each { |one| check_seconds("latency", one) }
+        check("size", size, "a whole number of bytes from 0 up") { |value| value.is_a?(Integer) && !value.negative? }
+        limits&.each { |limit| check_whole("limit", limit) }
         targets = targets(url, latencies, size)
         targets.map do |target|
           rows = rows(limits || target.limits(requests))

@@ -32,7 +32,7 @@ module Plait
       private
 
       def build(scale: 1.0, on: nil, **)
-        check("scale", scale, "a number above 0") { |value| value.is_a?(Numeric) && value.positive? }
+        check_scale(scale)
         items = SECONDS.map { |seconds| (seconds * scale).round(9) }
         cells = Lab::Cell.each_of(MECHANISMS, nil, items: items, body: SLEEP, warmup_items: SHORT, memory_items: SHORT)
         [Lab::Workload.new(name: NAME, title: title_for(items), work: "waits: #{items.size} sleeps", unit: "functions",

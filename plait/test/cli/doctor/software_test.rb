@@ -40,7 +40,7 @@ class DoctorSoftwareTest < Minitest::Test
   def test_folders_by_version_newest_first
     Dir.mktmpdir do |folder|
       %w[14 15].each { |version| executable("#{folder}/#{version}/bin", "postgres") }
-      programs = Doctor::Programs.new(path: "", folders: ["#{folder}/*/bin"])
+      programs = Plait::Suites::Programs.new(path: "", folders: ["#{folder}/*/bin"])
       assert_equal "#{folder}/15/bin/postgres", programs.find("postgres")
     end
   end
@@ -108,7 +108,7 @@ class DoctorSoftwareTest < Minitest::Test
   def in_folder_with(*names)
     Dir.mktmpdir do |folder|
       names.each { |name| executable(folder, name) }
-      yield Doctor::Programs.new(path: folder, folders: []), folder
+      yield Plait::Suites::Programs.new(path: folder, folders: []), folder
     end
   end
 

@@ -91,6 +91,6 @@ class LabLinesTest < Minitest::Test
   end
 
   def page(*rows, cpus: 2)
-    Page.new([report(*rows, environment: Lab::Environment.new({ plait: "1", cpus: cpus })).to_h]).to_s
+    Page.new([report(*rows, environment: { plait: "1", cpus: cpus }).to_h]).to_s
   end
 end

@@ -59,20 +59,4 @@ class OwnServerTest < Minitest::Test
       wait_until { !server.listening? }
     end
   end
-
-  def test_programs
-    folder, name = File.split(RbConfig.ruby)
-    assert_equal(RbConfig.ruby, with_path(folder) { OwnServer.program("nothing-of-that", name) })
-    assert_nil(OwnServer.program("nothing-of-that"))
-  end
-
-  private
-
-  def with_path(path)
-    before = ENV.fetch("PATH")
-    ENV["PATH"] = path
-    yield
-  ensure
-    ENV["PATH"] = before
-  end
 end

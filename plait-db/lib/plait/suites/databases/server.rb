@@ -4,6 +4,7 @@ require "etc"
 require "fileutils"
 require "tmpdir"
 require "plait/suites/common/own_server"
+require "plait/suites/common/programs"
 require "plait/suites/common/suite"
 require_relative "../../db"
 
@@ -26,7 +27,7 @@ module Plait
         end
 
         # @return [Boolean] whether its programs are here
-        def installed? = self.class::PROGRAMS.all? { |name| OwnServer.program(name) }
+        def installed? = self.class::PROGRAMS.all? { |name| program(name) }
 
         # @return [Array<String>] the schemes of the drivers that are installed
         def ways
@@ -95,7 +96,7 @@ module Plait
           end
         end
 
-        def program(name) = OwnServer.program(name)
+        def program(name) = Programs.find(name)
 
         def ready?
           DB.connect(url(ways.first), connect_timeout: 1) { |db| db.query("SELECT 1") }

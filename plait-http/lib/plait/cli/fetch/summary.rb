@@ -2,6 +2,7 @@
 
 require "json"
 require "plait/values/deadline"
+require "plait/values/quantity"
 require "plait/cli/command"
 require "plait/cli/progress_bar"
 
@@ -193,14 +194,9 @@ module Plait
 
         def rate = @seconds.positive? ? (@tally.ok + @tally.failed) / @seconds : 0.0
 
-        def number(count) = count.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+        def number(count) = Quantity.count(count)
 
-        def seconds(value)
-          return format("%.0f µs", value * 1e6) if value < 0.001
-          return format("%.3g ms", value * 1e3) if value < 1
-
-          value < 100 ? format("%.3g s", value) : "#{number(value.round)} s"
-        end
+        def seconds(value) = Quantity.seconds(value)
 
         def size(bytes)
           return "#{bytes} bytes" if bytes < 1024

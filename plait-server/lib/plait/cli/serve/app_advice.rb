@@ -3,7 +3,7 @@
 require "plait/cli/command"
 require "plait/lab"
 require "plait/lab/statistics"
-require "plait/lab/text"
+require "plait/lab/verdict"
 require "plait/values/quantity"
 
 module Plait
@@ -11,21 +11,19 @@ module Plait
     class Serve < Command
       # The answer about an app, as people and programs read it.
       class AppAdvice
+        include Plait::Lab::Verdict
+
         # @param findings [Adviser::Findings]
         # @param rackup [String]
         def initialize(findings, rackup)
           @found = findings
           @rackup = rackup
           @judgement = findings.judgement
+          @interrupted = findings.interrupted
         end
-
-        # @return [Row, nil] nil where too little is known
-        def row = @judgement&.favourite
 
         # @return [Symbol, nil] the mechanism
         def on = row&.on
-
-        def interrupted? = @found.interrupted || false
 
         # @param percent [Numeric] 0..100
         # @return [Float, nil] seconds, at {Adviser::Findings} `rate`; nil with too few requests
@@ -35,9 +33,10 @@ module Plait
 
         # @return [String]
         def to_s
-          lines = row ? [sentence, "  #{row.command(@rackup)}"] : ["no answer: #{missing}"]
-          [*lines, labelled("Why", why), labelled("Latency", latencies), labelled("How sure", (how_sure if row)),
-           labelled("Not", others.join("; ")), labelled("With Puma", puma)].compact.join("\n")
+          base = @judgement&.reference
+          first = row ? [sentence((base unless base == row)), "  #{row.command(@rackup)}"] : ["no answer: #{missing}"]
+          [*first, *lines("Why" => why, "Latency" => latencies, "How sure" => (how_sure if row), "Not" => others.join("; "),
+                          "With Puma" => puma)].join("\n")
         end
 
         # @return [Hash]
@@ -55,18 +54,9 @@ module Plait
           { row: row.to_h, requests_per_second: rate(row), p50: latency(50), p99: latency(99), memory: @found.memory[row] }
         end
 
-        def labelled(...) = Plait::Lab::Text.labelled(...)
+        def name(one) = one.to_s
 
-        def sentence
-          base = @judgement.reference
-          return "use #{row}: #{per_second(row)}" if base == row
-
-          found = @judgement.against(base, row)
-          range = " (#{Quantity.number(found.low)} to #{Quantity.number(found.high)})" if found.low
-          "use #{row}: #{per_second(base)} → #{per_second(row)}, #{Quantity.times(found.ratio)}#{range}"
-        end
-
-        def per_second(one) = "#{Quantity.number(rate(one))} requests/s"
+        def amount(one) = "#{Quantity.number(rate(one))} requests/s"
 
         def rate(one) = 1 / @found.median(one)
 
@@ -99,29 +89,14 @@ module Plait
           "#{one}: p99 #{format("%+d", ((other / mine) - 1) * 100)} %" if mine && other
         end
 
-        def certainty
-          return :unknown unless row
-
-          interrupted? || @judgement.best.nil? ? :unsettled : @judgement.certainty
-        end
-
-        def how_sure
-          rounds = @judgement.rounds
-          { clear: "clear, after #{rounds} rounds", same: "the simplest of equals: #{@judgement.equals.join("; ")}",
-            unsettled: "not settled after #{rounds} rounds: a larger --budget on a quiet machine settles it" }.fetch(certainty)
-        end
+        def how_sure = "#{settled}#{": a larger --budget on a quiet machine settles it" if certainty == :unsettled}"
 
         def others
           slower = (@judgement&.rows || []) - [row, @judgement&.reference]
           rest = @found.scanned.keys - @found.series.keys
-          slower.filter_map { |one| clause(one, @judgement.against(one, row)) } +
+          slower.filter_map { |one| clause(one) } +
             rest.map { |one| "#{one}: #{Quantity.number(1 / @found.scanned[one])}/s in a short trial" } +
             @found.excluded.map { |one, reason| "#{one}: #{reason.delete_suffix(".")}" }
-        end
-
-        def clause(one, found)
-          answer = { same: "equal", unsettled: "not settled" }[found.answer]
-          "#{one}: #{Quantity.times(found.ratio)}#{" (#{answer})" if answer}" if found.ratio
         end
 
         # Its threads and workers mean the same.

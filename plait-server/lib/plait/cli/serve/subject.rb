@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "etc"
 require "io/wait"
 require "plait/cli/command"
+require "plait/process_figures"
 require "plait/values/deadline"
 require "plait/values/errors"
 require "tempfile"
@@ -53,13 +53,10 @@ module Plait
         STOP = 10
         # Seconds that running requests have at the end.
         DRAIN = 1
-        TICKS = Etc.sysconf(Etc::SC_CLK_TCK).to_f
-        # Places in /proc/PID/stat, behind the name: user and system time.
-        TIMES = [11, 12].freeze
         # Bytes of its standard error that are read.
         LONGEST = 64 * 1024
         PROC = File.exist?("/proc/self/stat")
-        private_constant :LONGEST, :START, :STOP, :DRAIN, :TICKS, :TIMES, :PROC
+        private_constant :LONGEST, :START, :STOP, :DRAIN, :PROC
 
         # The server did not start, with its reason.
         class Failed < Error; end
@@ -99,18 +96,10 @@ module Plait
         end
 
         # @return [Float] seconds that all its processes have computed
-        def processor_time
-          return Listing.new(@pid).processor_time unless PROC
-
-          pids.sum { |pid| process(pid, "stat")[/.*\) (.*)/m, 1].to_s.split.values_at(*TIMES).sum(&:to_f) } / TICKS
-        end
+        def processor_time = PROC ? pids.sum { |pid| time_of(pid) } : Listing.new(@pid).processor_time
 
         # @return [Integer] bytes of all its processes; shared pages count once
-        def memory
-          return Listing.new(@pid).memory unless PROC
-
-          pids.sum { |pid| process(pid, "smaps_rollup")[/^Pss:\s*(\d+) kB/, 1].to_i * 1024 }
-        end
+        def memory = PROC ? pids.sum { |pid| ProcessFigures.share(pid).to_i } : Listing.new(@pid).memory
 
         # Ends it and waits for its end.
         def stop
@@ -178,25 +167,13 @@ module Plait
           teller.close
         end
 
-        # @return [String] empty of a worker that has died meanwhile
-        def process(pid, file)
-          File.read("/proc/#{pid}/#{file}")
+        def time_of(pid)
+          ProcessFigures.cpu(pid)
         rescue SystemCallError
-          ""
+          0.0 # a worker that has died meanwhile
         end
 
-        def pids
-          return Listing.new(@pid).pids unless PROC
-
-          found = [@pid]
-          found.each { |pid| found.concat(children(pid)) }
-        end
-
-        def children(pid)
-          Dir["/proc/#{pid}/task/*/children"].flat_map { |path| File.read(path).split.map(&:to_i) }
-        rescue SystemCallError
-          []
-        end
+        def pids = PROC ? [@pid, *ProcessFigures.descendants(@pid)] : Listing.new(@pid).pids
 
         def kill_all
           pids.reverse_each { |pid| Process.kill(:KILL, pid) }

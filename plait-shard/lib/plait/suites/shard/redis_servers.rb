@@ -3,6 +3,7 @@
 require "tmpdir"
 require "plait/suites/common/companion"
 require "plait/suites/common/own_server"
+require "plait/suites/common/programs"
 require "plait/values/errors"
 require_relative "../../shard"
 
@@ -16,16 +17,17 @@ module Plait
 
       class << self
         # @return [String, nil] its path
-        def program = OwnServer.program(*PROGRAMS)
+        def program = Programs.find(*PROGRAMS)
 
+        # @param place [Array<String>] words in front of the command, such as taskset
         # @yieldparam addresses [Array<String>] "HOST:PORT"
         # @return [Object] the block's value
         # @raise [UnsupportedError] without redis-server, or when it does not start
-        def open(count)
+        def open(count, place: [])
           path = program or raise UnsupportedError, ADVICE
           Dir.mktmpdir("plait-redis-") do |folder|
             servers = []
-            count.times { servers << OwnServer.new(folder).tap { |server| start(server, path) } }
+            count.times { servers << OwnServer.new(folder).tap { |server| start(server, [*place, path]) } }
             yield servers.map(&:address)
           ensure
             servers.each(&:stop)
@@ -34,8 +36,8 @@ module Plait
 
         private
 
-        def start(server, path)
-          server.start(path, "--port", server.port.to_s, "--bind", OwnServer::HOST, "--save", "", "--appendonly", "no") do
+        def start(server, command)
+          server.start(*command, "--port", server.port.to_s, "--bind", OwnServer::HOST, "--save", "", "--appendonly", "no") do
             server.listening?
           end
         end

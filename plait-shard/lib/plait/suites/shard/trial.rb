@@ -4,6 +4,7 @@ require "socket"
 require_relative "../../protocols/resp"
 require "plait/io/stream"
 require "plait/lab"
+require "plait/process_figures"
 require "plait/suites/common/companion"
 require "plait/suites/common/suite"
 require "plait/values/deadline"
@@ -31,7 +32,7 @@ module Plait
         # @return [Lab::Measurement]
         def call(cell, bound: Lab::Session::BOUND, **)
           @way.open(@addresses.call) do |port, pid|
-            Conversation.open(port, bound) { |client| measure(cell, client, Observed.new(pid)) }
+            Conversation.open(port, bound) { |client| measure(cell, client, pid) }
           end
         rescue TimeoutError
           Lab::Measurement.failed(cell.label, "it was not done after #{bound.round(2)} s (bound: how long it may take)", :hung)
@@ -41,18 +42,20 @@ module Plait
 
         private
 
-        def measure(cell, client, process)
+        def measure(cell, client, pid)
           client.call("ECHO", "warm") # the connection is there before memory is looked at
-          before = process.memory
-          process.forget_peak
-          cpu = process.cpu
+          before = held(pid)
+          ProcessFigures.forget_peak(pid)
+          cpu = ProcessFigures.cpu(pid)
           times = @task.exchanges.map { |exchange| client.time(exchange) }
-          figures = { cpu: process.cpu - cpu, peak: [process.peak - before, 0].max }
+          figures = { cpu: ProcessFigures.cpu(pid) - cpu, peak: [ProcessFigures.peak(pid) - before, 0].max }
           sleep(REST)
-          own = { "before_bytes" => before, "after_bytes" => process.memory - before }
+          own = { "before_bytes" => before, "after_bytes" => held(pid) - before }
           Lab::Measurement.new(label: cell.label, engine: RUBY_ENGINE, items: times.size, wall: times.sum, latencies: times.sort,
                                peak_source: :resident, errors: 0, own: own, results: results, **figures)
         end
+
+        def held(pid) = ProcessFigures.resident(pid) || raise(Error, "the process that is measured has ended")
 
         # Each answer was looked at when it came.
         def results
@@ -90,37 +93,6 @@ module Plait
           yield port, Conversation.open(port) { |server| server.call("INFO", "server")[/^process_id:(\d+)/, 1].to_i }
         end
       end
-
-      # Another process, seen from outside: its time and its memory. Linux only, as the shard is.
-      class Observed
-        def initialize(pid)
-          @pid = pid
-          @clock = (~pid << 3) | 2 # as clock_getcpuclockid(3) makes it
-        end
-
-        # @return [Float] seconds of processor time, of all its threads, also of ended ones, as Redis 8 has: without
-        #   them it would go back.
-        # @raise [SystemCallError] the process is gone
-        def cpu = Process.clock_gettime(@clock)
-
-        # @return [Integer] bytes that it holds
-        def memory = read("VmRSS")
-
-        # @return [Integer] bytes, at most since {#forget_peak}
-        def peak = read("VmHWM")
-
-        # Where that is not allowed, the peak is that since its start.
-        def forget_peak
-          File.write("/proc/#{@pid}/clear_refs", "5")
-        rescue SystemCallError
-          nil
-        end
-
-        private
-
-        def read(field) = File.read("/proc/#{@pid}/status")[/^#{field}:\s*(\d+) kB$/, 1].to_i * 1024
-      end
-      private_constant :Observed
 
       # A connection of a client that knows how long each answer will be, so that it costs next to nothing to read it.
       class Conversation

@@ -69,7 +69,7 @@ module Plait
 
         # Of a proxy before the server, or a program that measures it: each has one for each connection to the same address.
         def ports
-          first, last = read("proc/sys/net/ipv4/ip_local_port_range")&.split&.map(&:to_i)
+          first, last = numbers("net.ipv4.ip_local_port_range")
           return unknown("ports") unless last
 
           text = "#{Quantity.count(last - first + 1)} connections from one address to one place " \
@@ -81,8 +81,7 @@ module Plait
 
         def memory
           needed = (@connections * IDLE) + (@connections / SHARE * BUSY)
-          free = read("proc/meminfo").to_s[/^MemAvailable:\s+(\d+) kB/, 1]&.to_i&.*(1024)
-          free = [free, Cgroup.new(root: @root).memory].compact.min
+          free = [meminfo("MemAvailable"), Cgroup.new(root: @root).memory].compact.min
           return unknown("memory") unless free
 
           text = "#{Quantity.memory(free)} are there; connections alone need about #{Quantity.memory(needed)}"
@@ -93,7 +92,7 @@ module Plait
 
         # The second number: from there on the kernel gives connections smaller buffers.
         def buffers
-          pages = read("proc/sys/net/ipv4/tcp_mem")&.split&.map(&:to_i)
+          pages = numbers("net.ipv4.tcp_mem")
           return unknown("buffers") unless pages&.size == 3
 
           needed = @connections / SHARE * BUSY * 2 / PAGE
@@ -122,8 +121,6 @@ module Plait
 
           limited(name, value, "#{text}; #{Quantity.count(needed)} are needed", command(key, roomy(needed)))
         end
-
-        def number(key) = read("proc/sys/#{key.tr(".", "/")}")&.to_i
 
         def command(key, value) = "sysctl -w #{key}=#{value}"
 

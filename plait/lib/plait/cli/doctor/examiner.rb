@@ -48,6 +48,16 @@ module Plait
         end
 
         def path(file) = File.join(@root, file)
+
+        # @param key [String] of sysctl
+        # @return [Array<Integer>, nil]
+        def numbers(key) = read("proc/sys/#{key.tr(".", "/")}")&.split&.map(&:to_i)
+
+        # @return [Integer, nil]
+        def number(key) = numbers(key)&.first
+
+        # @return [Integer, nil] bytes
+        def meminfo(name) = read("proc/meminfo").to_s[/^#{name}:\s+(\d+) kB/, 1]&.then { |kilobytes| kilobytes.to_i * 1024 }
       end
     end
   end

@@ -62,7 +62,7 @@ module Plait
         def fibers
           return unknown("fibers", "unknown: on #{RUBY_ENGINE} they are no matter of memory maps") if RUBY_ENGINE != "ruby"
 
-          maps = read("proc/sys/vm/max_map_count")&.to_i
+          maps = number("vm.max_map_count")
           return unknown("fibers") unless maps
 
           most = (maps - read("proc/self/maps").to_s.count("\n")) / MAPS_A_FIBER
@@ -72,7 +72,7 @@ module Plait
         end
 
         def backlog
-          length = read("proc/sys/net/core/somaxconn")&.to_i
+          length = number("net.core.somaxconn")
           return unknown("backlog") unless length
 
           text = "#{Quantity.count(length)} connections may wait to be accepted (net.core.somaxconn)"
@@ -82,7 +82,7 @@ module Plait
         end
 
         def ports
-          first, last = read("proc/sys/net/ipv4/ip_local_port_range")&.split&.map(&:to_i)
+          first, last = numbers("net.ipv4.ip_local_port_range")
           return unknown("ports") unless last
 
           number = last - first + 1

@@ -124,11 +124,6 @@ module Plait
           limited("memory", limit, "#{Quantity.memory(limit)} for this container, of #{text}",
                   "give the container more: docker run --memory 4g")
         end
-
-        def meminfo(name)
-          kilobytes = read("proc/meminfo").to_s[/^#{name}:\s+(\d+) kB/, 1]
-          kilobytes && (kilobytes.to_i * 1024)
-        end
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../suites/common/jruby"
+require_relative "../../suites/common/programs"
 require_relative "../command"
 require_relative "examiner"
 
@@ -51,30 +52,6 @@ module Plait
         def bundle = ENV["BUNDLE_GEMFILE"].to_s.then { |path| path unless path.empty? }
       end
 
-      # Finds programs.
-      class Programs
-        # Servers live where only root's PATH leads, or in a folder for each version.
-        FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/*/bin /usr/local/opt/*/bin].freeze
-
-        # @param path [String] folders to look into
-        # @param folders [Array<String>] more of them, as globs
-        def initialize(path: ENV.fetch("PATH", ""), folders: FOLDERS)
-          @folders = path.split(File::PATH_SEPARATOR) + folders.flat_map { |glob| Dir.glob(glob).reverse }
-        end
-
-        # @return [String, nil] path of the first of them that is there
-        def find(*names)
-          names.flat_map { |name| @folders.map { |folder| File.join(folder, name) } }
-               .find { |path| File.file?(path) && File.executable?(path) }
-        end
-
-        # @param package [String] its name in Debian and Homebrew
-        # @return [String] the command that installs it
-        def self.install(package)
-          RUBY_PLATFORM.include?("darwin") ? "brew install #{package}" : "sudo apt-get install -y #{package}"
-        end
-      end
-
       # Programs that tests of Plait drive. Users don't need them.
       class Servers < Examiner
         GROUP = "servers"
@@ -89,7 +66,7 @@ module Plait
           "chromium" => %w[chromium chromium-browser google-chrome]
         }.freeze
 
-        def initialize(programs: Programs.new, root: "/")
+        def initialize(programs: Suites::Programs.new, root: "/")
           super(root: root)
           @programs = programs
         end
@@ -101,7 +78,7 @@ module Plait
         def examine(package, path)
           return ok(package, path, path) if path
 
-          missing(package, "not found; only tests use it", Programs.install(package))
+          missing(package, "not found; only tests use it", Suites::Programs.install(package))
         end
       end
 
@@ -114,7 +91,7 @@ module Plait
         private_constant :JARS, :INSTALL_JARS, :JAVA
 
         # @param jars [String, nil] version of the gem
-        def initialize(programs: Programs.new, jars: Suites::JRuby.jars_version, root: "/")
+        def initialize(programs: Suites::Programs.new, jars: Suites::JRuby.jars_version, root: "/")
           super(root: root)
           @programs = programs
           @jars = jars
@@ -136,7 +113,7 @@ module Plait
           missing("jruby", "not found; on it threads would compute at the same time", advice(java))
         end
 
-        def advice(java) = [(INSTALL_JARS unless @jars), (Programs.install(JAVA) unless java)].compact.join(" && ")
+        def advice(java) = [(INSTALL_JARS unless @jars), (Suites::Programs.install(JAVA) unless java)].compact.join(" && ")
       end
     end
   end

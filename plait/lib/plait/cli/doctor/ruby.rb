@@ -102,7 +102,7 @@ module Plait
         end
 
         def io_uring
-          disabled = read("proc/sys/kernel/io_uring_disabled")&.to_i
+          disabled = number("kernel.io_uring_disabled")
           built = selectors.include?(:URing)
           return missing("io_uring", "not in this kernel, or unknown; Plait does not need it") unless disabled || built
           return missing("io_uring", "switched off in this kernel; Plait does not need it") if disabled == 2

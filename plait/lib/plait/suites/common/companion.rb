@@ -32,6 +32,17 @@ module Plait
                         { in: File::NULL }]))
         end
 
+        # Waits for the end of a child process, and kills it where it takes longer.
+        # @param pid [Integer]
+        # @param seconds [Numeric]
+        def reap(pid, seconds)
+          deadline = Deadline.after(seconds)
+          until Process.wait(pid, Process::WNOHANG)
+            Process.kill(:KILL, pid) if deadline.expired?
+            sleep(0.005)
+          end
+        end
+
         # The companion's side: serves until the process is ended or its parent is gone.
         # @param parent [Integer] process id
         # @param leave [#call, nil] ends the process, where the signal alone would leave something behind
@@ -83,7 +94,7 @@ module Plait
       # @return [Integer] process id
       def pid = @process.pid
 
-      # Waits until it listens.
+      # Waits until it listens; ends it where it does not.
       # @param name [String] what it is called in errors
       # @return [Integer] its port
       # @raise [StartError]
@@ -93,6 +104,8 @@ module Plait
         raise StartError, "#{name} did not start: #{answer&.strip || "it said nothing"}" unless port
 
         port.to_i
+      ensure
+        stop unless port
       end
 
       # Ends the process and waits for it. Does nothing the second time, nor in a fork of the process that started it.
@@ -100,21 +113,11 @@ module Plait
         return if @process.closed? || @owner != Process.pid
 
         Process.kill(:TERM, pid)
-        reap
+        Companion.reap(pid, STOP)
       rescue Errno::ESRCH, Errno::ECHILD
         nil
       ensure
         @process.close if @owner == Process.pid
-      end
-
-      private
-
-      def reap
-        deadline = Deadline.after(STOP)
-        until Process.wait(pid, Process::WNOHANG)
-          Process.kill(:KILL, pid) if deadline.expired?
-          sleep(0.005)
-        end
       end
     end
   end

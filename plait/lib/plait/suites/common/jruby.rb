@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require_relative "programs"
 
 module Plait
   module Suites
@@ -34,14 +35,11 @@ module Plait
 
         private
 
-        def installed
-          path = executable("jruby")
-          path && [path]
-        end
+        def installed = Programs.find("jruby")&.then { |path| [path] }
 
         def from_jars
           lib = newest_lib
-          java = executable("java")
+          java = Programs.find("java")
           return unless lib && java
 
           jars = Dir.glob(JARS, base: lib).sort.map { |jar| File.join(lib, jar) }
@@ -57,11 +55,6 @@ module Plait
         end
 
         def version(lib) = Gem::Version.new(lib[%r{jruby-jars-([\d.]+)/}, 1])
-
-        def executable(name)
-          ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
-             .find { |path| File.file?(path) && File.executable?(path) }
-        end
       end
 
       # @return [Array<String>] what to start, without arguments

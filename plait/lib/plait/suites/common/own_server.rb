@@ -14,18 +14,9 @@ module Plait
       START = 60
       # Seconds for a server to stop; raising it spares a slow disk a recovery.
       STOP = 15
-      # Folders of servers' programs that are not in every PATH.
-      FOLDERS = %w[/usr/sbin /usr/local/sbin /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin
-                   /usr/local/opt/postgresql*/bin].freeze
       # Waits for the end of its standard input, which is the end of this process.
       KEEPER = 'read line; kill -s "$0" "$1"'
-      private_constant :START, :STOP, :FOLDERS, :KEEPER
-
-      # @return [String, nil] the path of the first of these programs that is installed
-      def self.program(*names)
-        folders = ENV.fetch("PATH", "").split(":") + FOLDERS.flat_map { |glob| Dir[glob].reverse }
-        names.product(folders).map { |name, folder| File.join(folder, name) }.find { |path| File.executable?(path) }
-      end
+      private_constant :START, :STOP, :KEEPER
 
       # @return [Integer]
       attr_reader :port

@@ -55,6 +55,15 @@ module Plait
       # In the form of the command line.
       def typed(mechanisms) = mechanisms.map { |one| Array(one).join("+") }.join(", ")
 
+      # @return [Numeric] the size of the work, 1 for the full one
+      def check_scale(value) = check("scale", value, "a number above 0") { |one| one.is_a?(Numeric) && one.positive? }
+
+      def check_whole(option, value) = check(option, value, "a whole number from 1 up") { |one| one.is_a?(Integer) && one.positive? }
+
+      def check_seconds(option, value)
+        check(option, value, "a number of seconds from 0 up") { |one| one.is_a?(Numeric) && !one.negative? }
+      end
+
       def check(option, value, expected)
         yield(value) or raise UsageError, "#{option} must be #{expected}, not #{value.inspect}"
         value

@@ -41,9 +41,7 @@ module Plait
       def self.start(latency: 0.05)
         call = "latency: #{Float(latency)}, parent: #{Process.pid}"
         companion = Companion.launch(File.expand_path("origin/server.rb", __dir__), "Plait::Suites::Origin::Server.run(#{call})")
-        started = new(companion, companion.await_port("the embedded origin"))
-      ensure
-        companion&.stop unless started
+        new(companion, companion.await_port("the embedded origin"))
       end
 
       # Follows from the request's target alone, so that a client can tell the answer to another request, a hole and a cut

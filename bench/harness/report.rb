@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "ledger"
-require_relative "table"
 
 module Bench
   module Harness
-    # The report for people, in Markdown, so that a run can be kept as it is.
-    class TextReport
+    # The report for people: a table of each case, and one of the goals, as the lab shows its tables.
+    class Report
       LEGEND = <<~TEXT
         All contestants of a case ran in one interleaved run, in random order, each round of each in a fresh process that
         does a little of the work beforehand; their results were equal. Figures are medians of the rounds, with the least
@@ -16,8 +15,10 @@ module Bench
         another machine, or with other neighbours, wall-clock figures move by factors, CPU time by about a third, ratios
         least.
       TEXT
+      TEXT, MARKDOWN = %i[TextReport MarkdownReport].map { |name| Plait::Lab.const_get(name) }
+      private_constant :LEGEND, :TEXT, :MARKDOWN
 
-      # @param environment [Hash{String => Object}]
+      # @param environment [Hash{Symbol => Object}]
       # @param ledgers [Array<Ledger>]
       def initialize(environment, ledgers)
         @environment = environment
@@ -25,36 +26,37 @@ module Bench
       end
 
       # @return [String]
-      def to_s = [head, *@ledgers.map { |ledger| section(ledger) }, goals].compact.join("\n\n")
+      def to_s = [*facts, "", *TEXT.new([]).tables(tables)].join("\n")
 
       # @param subject [String]
-      # @return [String] the same as a page of its own, with how to read it
-      def page(subject) = "# bin/bench #{subject}\n\n#{LEGEND}\n#{self}\n"
+      # @return [String] a page of Markdown, with how to read it
+      def page(subject)
+        "# bin/bench #{subject}\n\n#{LEGEND}\n#{facts.join("\n")}\n\n#{MARKDOWN.new([]).tables(tables).join("\n")}\n"
+      end
 
       private
 
-      def head
-        @environment.map do |name, value|
-          text = value.is_a?(Hash) ? value.map { |gem, version| "#{gem} #{version || "missing"}" }.join(", ") : value
-          "- #{name}: #{text}"
-        end.join("\n")
+      def facts = @environment.map { |name, value| "- #{name}: #{Plait::Lab::Environment.words(name, value)}" }
+
+      # @return [Array<Plait::Lab::Table>]
+      def tables
+        [*@ledgers.map { |ledger| ledger.mismatch? ? mismatch(ledger) : measured(ledger) }, goals].reject(&:empty?)
       end
 
-      def section(ledger)
-        title = "### #{ledger.bench_case.name}: #{ledger.bench_case.title}"
-        ledger.mismatch? ? "#{title}\n\n#{mismatch(ledger)}" : "#{title}\n\n#{table(ledger)}"
-      end
+      def table(...) = Plait::Lab::Table.new(...)
+
+      def title(ledger) = "#{ledger.bench_case.name}: #{ledger.bench_case.title}"
 
       def mismatch(ledger)
-        lines = ledger.results.map { |result, names| "- #{names.join(", ")}: #{result[0, 100]}" }
-        ["The results differ, so no speed is shown:", "", *lines].join("\n")
+        rows = ledger.results.map { |result, names| [names.join(", "), result[0, 100]] }
+        table("#{title(ledger)}. The results differ, so no speed is shown", ["", "result"], rows, alignments: %i[left left])
       end
 
-      def table(ledger)
+      def measured(ledger)
         metrics = ledger.bench_case.metrics
         columns = ["", *metrics.flat_map { |metric| [metric.name, "min–max"] }, "plait ÷ it", "paired"]
         rows = ledger.bench_case.contestants.map { |contestant| row(ledger, contestant) }
-        [Table.new(columns, rows), *notes(ledger)].join("\n\n")
+        table(title(ledger), columns, rows, notes: notes(ledger))
       end
 
       def notes(ledger)
@@ -95,7 +97,7 @@ module Bench
         rows = @ledgers.reject(&:mismatch?).flat_map do |ledger|
           ledger.bench_case.goals.map { |goal| goal_row(ledger, goal) }
         end
-        "### Goals\n\n#{Table.new(%w[case metric goal reached verdict], rows)}" unless rows.empty?
+        table("Goals", %w[case metric goal reached verdict], rows)
       end
 
       def goal_row(ledger, goal)

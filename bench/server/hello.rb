@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "support/contest"
+
+{ 64 => "64", 1_000 => "1,000" }.each do |connections, words|
+  Bench::Harness.define("hello-#{connections}") do |bench|
+    bench.title "Hello world, #{words} connections kept alive"
+    bench.sizes connections: connections, seconds: [2, 1]
+    contest = Bench::Server::Contest.new(bench)
+    bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+    bench.goal metric: "cpu_us_per_request", of: "plait, threads", against: "iodine", at_most: 0.65
+    bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.12
+    contest.plait :fibers
+    contest.also :threads
+    contest.also :hybrid
+    contest.peers
+    contest.floor
+  end
+end
+
+Bench::Harness.define("hello-10000") do |bench|
+  bench.title "Hello world, 10,000 connections kept alive"
+  bench.sizes connections: 10_000, seconds: [4, 2]
+  contest = Bench::Server::Contest.new(bench)
+  bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.65
+  bench.goal metric: "p99_ms", against: "iodine", at_most: 0.7
+  contest.plait :fibers
+  contest.also :threads
+  contest.peers
+  contest.floor
+end
+
+Bench::Harness.define("closing-64") do |bench|
+  bench.title "Hello world, 64 at once, a connection for each request"
+  bench.sizes connections: 64, seconds: [2, 1]
+  contest = Bench::Server::Contest.new(bench, close: true)
+  bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+  contest.plait :fibers
+  contest.also :threads
+  contest.peers
+  contest.floor
+end
+
+Bench::Harness.define("ab-64") do |bench|
+  bench.title "Hello world, 64 connections kept alive, by ab: HTTP/1.0"
+  bench.sizes connections: 64, seconds: [2, 1]
+  contest = Bench::Server::Contest.new(bench, generator: Bench::Server::Ab)
+  bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+  contest.plait :fibers
+  contest.also :threads
+  contest.peers
+end
+
+Bench::Harness.define("browser-64") do |bench|
+  bench.title "Hello world to the 12 fields of a browser, 64 connections kept alive"
+  bench.sizes connections: 64, seconds: [2, 1]
+  fields = { "User-Agent" => "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+             "Accept" => "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8",
+             "Accept-Language" => "en-US,en;q=0.5", "Accept-Encoding" => "gzip, deflate, br", "Connection" => "keep-alive",
+             "Cookie" => "session=0123456789abcdef; theme=dark", "Upgrade-Insecure-Requests" => "1",
+             "Sec-Fetch-Dest" => "document", "Sec-Fetch-Mode" => "navigate", "Sec-Fetch-Site" => "none",
+             "Cache-Control" => "max-age=0" }
+  contest = Bench::Server::Contest.new(bench, fields: fields.map { |field| field.join(": ") })
+  bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.6
+  contest.plait :fibers
+  contest.also :threads
+  contest.peer "iodine", 1
+  contest.peer "puma", 5
+end
