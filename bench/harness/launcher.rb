@@ -3,7 +3,7 @@
 require "json"
 require "rbconfig"
 require_relative "sample"
-require_relative "../../plait/lib/plait/lab/program"
+require_relative "../../plait/lib/plait/suites/common/programs"
 
 module Bench
   module Harness
@@ -33,7 +33,7 @@ module Bench
         return Failure.new("not installed: gem #{missing.join(", ")}") unless missing.empty?
 
         command = [RbConfig.ruby, CHILD, @mode, bench_case.file, bench_case.name, contestant.name]
-        parse(Plait::Lab::Program.run(command, bound: @patience, environment: environment(contestant)))
+        parse(Plait::Suites::Programs.run(command, bound: @patience, environment: environment(contestant)))
       end
 
       private

@@ -35,14 +35,14 @@ module Bench
       end
 
       # @param driver [String] the scheme of a URL
-      def plait(mechanism, driver) = enter(:plait, "plait", "plait", driver, mechanism)
+      def plait(mechanism, driver) = enter(:plait, "plait", "plait", driver, mechanism: mechanism)
 
       # Another mechanism or driver of Plait's, beside the one that is judged.
-      def also(mechanism, driver) = enter(:peer, "plait, #{mechanism} + #{driver}", "plait", driver, mechanism)
+      def also(mechanism, driver) = enter(:peer, "plait, #{mechanism} + #{driver}", "plait", driver, mechanism: mechanism)
 
       # As {also}, but no request waits in front of the app: each waits in it, for the pool.
       def at_once(mechanism, driver)
-        enter(:peer, "plait, all in #{mechanism} + #{driver}", "plait", driver, mechanism, limit: ALL)
+        enter(:peer, "plait, all in #{mechanism} + #{driver}", "plait", driver, mechanism: mechanism, limit: ALL)
       end
 
       # @param server [String] "puma" or "falcon"
@@ -56,13 +56,14 @@ module Bench
 
       # @param kind [Symbol] :plait or :peer
       # @param server [String] its file in servers/
-      def enter(kind, name, server, driver, mechanism = "-", **limit)
+      # @param manner [Hash] mechanism: and limit: of Plait's server
+      def enter(kind, name, server, driver, **manner)
         gems = [DRIVERS.fetch(driver), *GEMS.fetch(server)]
-        @bench.public_send(kind, name, gems: gems) { |trial| measure(trial, server, mechanism, driver, **limit) }
+        @bench.public_send(kind, name, gems: gems) { |trial| measure(trial, server, driver, **manner) }
       end
 
       # In the contestant's process.
-      def measure(trial, server, mechanism, driver, limit: trial[:pool])
+      def measure(trial, server, driver, mechanism: "-", limit: trial[:pool])
         Harness::Processors.pin
         served = Server::Served.new(RbConfig.ruby, File.join(FOLDER, "#{server}.rb"), "#{mechanism}:#{limit}", url(driver),
                                     trial[:pool].to_s, trial[:pause].to_s)

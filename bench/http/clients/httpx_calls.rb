@@ -10,23 +10,16 @@ module Bench
     module Clients
       # One persistent session that all workers share: a connection for each call in flight.
       class HttpxCalls < ByWorkers
-        # The session, as seen by a worker.
-        Session = Struct.new(:httpx) do
-          def get(url) = httpx.get(url).raise_for_status.body.to_s
-
-          def close = nil
-        end
-
         def initialize(site, limit, on:)
           super
-          @session = Session.new(HTTPX.plugin(:persistent).with(ssl: site.tls ? { ca_file: site.ca_file } : {}))
+          @httpx = HTTPX.plugin(:persistent).with(ssl: site.tls ? { ca_file: site.ca_file } : {})
         end
 
         def requests(targets) = urls(targets)
 
         private
 
-        def open = @session
+        def open = Session.new(->(url) { @httpx.get(url).raise_for_status.body.to_s })
       end
     end
   end

@@ -8,13 +8,6 @@ module Bench
     module Clients
       # The standard library: a connection a request, or one for a worker's whole life.
       class NetHttp < ByWorkers
-        # Net::HTTP.get, with the face of a session.
-        module Plain
-          def self.get(uri) = Net::HTTP.get(uri)
-
-          def self.close = nil
-        end
-
         # One started Net::HTTP.
         class Kept
           def initialize(site)
@@ -35,7 +28,7 @@ module Bench
 
         private
 
-        def open = @keep_alive ? Kept.new(site) : Plain
+        def open = @keep_alive ? Kept.new(site) : Session.new(Net::HTTP.method(:get))
       end
     end
   end

@@ -8,13 +8,6 @@ module Bench
     module Clients
       # One pool of connections that all workers share, as its documentation advises.
       class NetHttpPersistent < ByWorkers
-        # The pool, as seen by a worker.
-        Session = Struct.new(:pool) do
-          def get(uri) = pool.request(uri).body
-
-          def close = nil
-        end
-
         def initialize(site, limit, on:)
           super
           @pool = Net::HTTP::Persistent.new(pool_size: limit)
@@ -25,7 +18,7 @@ module Bench
 
         private
 
-        def open = Session.new(@pool)
+        def open = Session.new(->(uri) { @pool.request(uri).body })
       end
     end
   end

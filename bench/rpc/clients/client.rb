@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require "socket"
+
 module Bench
   module RPC
     module Clients
       # One way to ask a server. `serve` runs its server; the rest asks it.
       class Client
+        BACKLOG = 4096
+
         # @param service [Service]
         # @param tell [#call] told the port
         def self.serve(service, tell) = raise(NotImplementedError)
@@ -19,6 +23,15 @@ module Bench
 
           # @return [Array<Client>] one for each thread, the same where they may share it
           def crowd(port, count) = shared? ? [new(port)] * count : Array.new(count) { new(port) }
+
+          # A server with a thread for each connection.
+          # @yieldparam socket [TCPSocket]
+          def by_threads(tell, &answer)
+            listener = TCPServer.new("127.0.0.1", 0)
+            listener.listen(BACKLOG)
+            tell.call(listener.addr[1])
+            loop { Thread.new(listener.accept, &answer) }
+          end
 
           # @yieldparam client [Client] in a thread of its own
           # @return [Array] what the block returned for each

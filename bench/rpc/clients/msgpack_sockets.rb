@@ -9,15 +9,8 @@ module Bench
     module Clients
       # What one writes oneself in ten lines: the gem msgpack over a socket, a thread for each connection.
       class MsgpackSockets < Client
-        BACKLOG = 4096
-
         class << self
-          def serve(service, tell)
-            listener = TCPServer.new("127.0.0.1", 0)
-            listener.listen(BACKLOG)
-            tell.call(listener.addr[1])
-            loop { Thread.new(listener.accept) { |socket| answer(socket, service) } }
-          end
+          def serve(service, tell) = by_threads(tell) { |socket| answer(socket, service) }
 
           private
 

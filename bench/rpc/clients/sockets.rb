@@ -10,15 +10,9 @@ module Bench
       class Sockets < Client
         HEAD = "a4N"
         HEAD_SIZE = 8
-        BACKLOG = 4096
 
         class << self
-          def serve(service, tell)
-            listener = TCPServer.new("127.0.0.1", 0)
-            listener.listen(BACKLOG)
-            tell.call(listener.addr[1])
-            loop { Thread.new(listener.accept) { |socket| answer(socket, service) } }
-          end
+          def serve(service, tell) = by_threads(tell) { |socket| answer(socket, service) }
 
           private
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../harness/processors"
-require_relative "../../../plait/lib/plait/lab/program"
+require_relative "../../../plait/lib/plait/suites/common/programs"
 
 module Bench
   module Server
@@ -15,9 +15,10 @@ module Bench
       # @return [String] its output
       # @raise [RuntimeError] where it fails, with its last words, or does not end
       def self.run(command, seconds)
-        files = Process.getrlimit(:NOFILE).last
-        found = Plait::Lab::Program.run([*Harness::Processors.for_origin, *command], bound: seconds + GRACE, rlimit_nofile: files)
         name = File.basename(command.first)
+        files = Process.getrlimit(:NOFILE).last
+        command = [*Harness::Processors.for_origin, *command]
+        found = Plait::Suites::Programs.run(command, bound: seconds + GRACE, rlimit_nofile: files)
         raise "#{name} did not end in time" unless found.status
         return found.output if found.status.success?
 

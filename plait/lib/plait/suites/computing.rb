@@ -4,8 +4,8 @@ require "etc"
 require "zlib"
 require_relative "common/suite"
 require_relative "common/jruby"
+require_relative "common/programs"
 require_relative "../lab"
-require_relative "../lab/program"
 
 module Plait
   module Suites
@@ -112,7 +112,7 @@ module Plait
         # @param warmup [Integer] passes before the one that counts
         # @param bound [Numeric] seconds after which the trial counts as hung
         def call(cell, warmup:, bound:)
-          measurement(cell, Lab::Program.run(command(warmup), bound: bound + START_SECONDS, environment: @environment))
+          measurement(cell, Programs.run(command(warmup), bound: bound + START_SECONDS, environment: @environment))
         end
 
         private

@@ -2,8 +2,8 @@
 
 require "plait/cli/command"
 require "plait/lab"
+require "plait/lab/advice"
 require "plait/lab/statistics"
-require "plait/lab/verdict"
 require "plait/values/quantity"
 
 module Plait

@@ -58,7 +58,9 @@ module Plait
       # @return [Numeric] the size of the work, 1 for the full one
       def check_scale(value) = check("scale", value, "a number above 0") { |one| one.is_a?(Numeric) && one.positive? }
 
-      def check_whole(option, value) = check(option, value, "a whole number from 1 up") { |one| one.is_a?(Integer) && one.positive? }
+      def check_whole(option, value)
+        check(option, value, "a whole number from 1 up") { |one| one.is_a?(Integer) && one.positive? }
+      end
 
       def check_seconds(option, value)
         check(option, value, "a number of seconds from 0 up") { |one| one.is_a?(Numeric) && !one.negative? }

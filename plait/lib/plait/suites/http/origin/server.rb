@@ -4,7 +4,6 @@ require "json"
 require "socket"
 require_relative "../origin"
 require_relative "../../common/companion"
-require_relative "../../common/descriptor_limit"
 require_relative "../../../mechanisms/scheduler"
 
 module Plait
