@@ -7,6 +7,7 @@ require "plait/native"
 require "plait/protocols/http1"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "pure_wire/answers"
 require_relative "timeouts"
 
@@ -22,7 +23,6 @@ module Plait
       include Answers
 
       HTTP1 = Protocols::HTTP1
-      NEVER = { Object => :never }.freeze
       # Bytes up to which a head and its body leave together; more would be copied for nothing.
       SMALL = 16 * 1024
       # Bytes of an answer that are taken in while we send, when its body is read piece by piece. Of one that is had as a
@@ -35,7 +35,7 @@ module Plait
       TO_LOG_IN = 8
       METHODS = { 1 => "HEAD", 2 => "CONNECT" }.freeze
       Syntax = HTTP1::Syntax
-      private_constant :HTTP1, :NEVER, :SMALL, :REFUSAL, :ONE_WAIT, :TO_LOG_IN, :METHODS, :Syntax
+      private_constant :HTTP1, :SMALL, :REFUSAL, :ONE_WAIT, :TO_LOG_IN, :METHODS, :Syntax
 
       # @return [String, Io::Endpoint, nil] of the peer
       attr_reader :endpoint
@@ -202,7 +202,7 @@ module Plait
 
       def exchange(state)
         locked = nil
-        Thread.handle_interrupt(NEVER) { locked = @guard.try_lock } # an interrupt where it returns would leave it locked
+        Uninterruptible.run { locked = @guard.try_lock } # an interrupt where it returns would leave it locked
         misuse!(:in_use) unless locked
         entered = enter(state)
         value = yield

@@ -4,6 +4,7 @@ require_relative "pool/checkout"
 require_relative "pool/state"
 require "plait/native"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module Io
@@ -22,19 +23,16 @@ module Plait
       # The lock around the state of a pool, the wait of a checkout, and the new state of a forked process. The pool defines
       # `start_in_child`, `too_late` (an error) and `close_all`.
       module Locking
-        # An interrupt between two changes of the state would lose a place; one between a change and the close that it asks for
-        # would leak a connection.
-        NEVER = { Object => :never }.freeze
-        private_constant :NEVER
-
         private
 
-        def uninterruptible(&block) = Thread.handle_interrupt(NEVER, &block)
+        # An interrupt between two changes of the state would lose a place; one between a change and the close that it asks for
+        # would leak a connection.
+        def uninterruptible(&block) = Uninterruptible.run(&block)
 
-        def locked(&block) = Thread.handle_interrupt(NEVER) { synchronized(&block) }
+        def locked(&block) = Uninterruptible.run { synchronized(&block) }
 
         # @yieldreturn [Array<Object>] to be closed; the pool's lock is held in the block
-        def change(&block) = Thread.handle_interrupt(NEVER) { close_all(synchronized(&block)) }
+        def change(&block) = Uninterruptible.run { close_all(synchronized(&block)) }
 
         def synchronized
           @lock.synchronize do

@@ -7,6 +7,7 @@ require_relative "gather"
 require "plait/native"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module Io
@@ -25,11 +26,9 @@ module Plait
       # Bytes of a message asked for at first: its length is only the peer's word.
       RESERVED = 64 * 1024 * 1024
 
-      # Interrupts are held back where bytes are between two places.
-      NEVER = { Object => :never }.freeze
       # What a broken connection raises.
       BREAKS = Channel::BREAKS
-      private_constant :NEVER, :BREAKS
+      private_constant :BREAKS
 
       # @return [BasicSocket, TLS::Socket]
       attr_reader :io
@@ -170,10 +169,11 @@ module Plait
 
       def receive(max, into) = @io.read_nonblock(max, into, exception: false)
 
-      # By way of a second String, since `read_nonblock` overwrites; its memory is given back at once. Nothing in here waits.
+      # By way of a second String, since `read_nonblock` overwrites; its memory is given back at once. Nothing in here waits,
+      # and no interrupt comes while bytes are between two places.
       def append(max)
         chunk = String.new(encoding: Encoding::BINARY)
-        Thread.handle_interrupt(NEVER) do
+        Uninterruptible.run do
           got = receive(max, chunk)
           got.is_a?(String) ? (@buffer << got).tap { chunk.clear } : got
         end

@@ -225,15 +225,16 @@ module Plait
         # No item is taken any more.
         def close
           @items.clear
-          stop
+          @finished = true
+          cancel
         end
 
         # It is read no further. The items that were read are still taken; their slots raise DeadlineExceeded.
         def expire
           return if @finished
 
-          stop
           finish
+          cancel
           @pool.abort(DeadlineExceeded.new("the deadline passed before all requests were read from their source")) if @strict
         end
 
@@ -262,11 +263,6 @@ module Plait
           place = @waiting or return
           @waiting = nil
           @pool.scheduler.wake(place)
-        end
-
-        def stop
-          @finished = true
-          cancel
         end
 
         # Workers that wait for an item leave.

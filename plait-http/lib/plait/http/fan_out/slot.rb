@@ -12,11 +12,10 @@ module Plait
       # One of the requests in flight, with its connection. It keeps the connection while the next request is to the same
       # origin: then only the response is made, and the pool is not used.
       class Slot
-        NEVER = { Object => :never }.freeze
         # Seconds for which a connection is kept while other requests wait for one; raising it lets them wait longer, and
         # uses the pool less often.
         TURN = 0.02
-        private_constant :NEVER, :TURN
+        private_constant :TURN
 
         # One request, on a slot of its own.
         def self.once(client, timeouts, deadline, item)

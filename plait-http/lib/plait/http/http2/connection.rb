@@ -6,6 +6,7 @@ require "plait/protocols/http1/rules"
 require "plait/protocols/http2/client"
 require "plait/values/deadline"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 require_relative "call"
 require_relative "../timeouts"
 
@@ -22,11 +23,9 @@ module Plait
 
         # Reads without waiting, before other threads get their turn.
         TURN = 16
-        # Interrupts are held back where the session is between two states. Nothing in there waits.
-        NEVER = { Object => :never }.freeze
         # Whether a call reads and writes => what it waits for.
         MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
-        private_constant :TURN, :NEVER, :MODES
+        private_constant :TURN, :MODES
 
         # @return [Io::Endpoint, String, nil]
         attr_reader :endpoint
@@ -195,12 +194,13 @@ module Plait
           call.fail(call.blame(e))
         end
 
-        def locked(&block) = Thread.handle_interrupt(NEVER) { @lock.synchronize(&block) }
+        # Interrupts are held back where the session is between two states. Nothing in there waits.
+        def locked(&block) = Uninterruptible.run { @lock.synchronize(&block) }
 
         # @return [Symbol, nil] :done, what to wait for (:read, :write, :read_write), or nil: look again
         def step(call, &done)
           @lock.synchronize do
-            ready = Thread.handle_interrupt(NEVER) { ready?(call, &done) }
+            ready = Uninterruptible.run { ready?(call, &done) }
             next ready if ready == :done
             next if ready == :again
 

@@ -115,6 +115,7 @@ module Plait
         private_constant :Talk
 
         attr_reader :endpoint
+
         # @param credentials [Array(String, String), nil] user and password, of 1 to 255 bytes each
         # @raise [UsageError]
         def initialize(endpoint, credentials = nil, remote_dns: true)

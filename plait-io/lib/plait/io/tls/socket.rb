@@ -3,6 +3,7 @@
 require "io/wait"
 require "openssl"
 require "plait/values/errors"
+require "plait/values/uninterruptible"
 
 module Plait
   module Io
@@ -43,14 +44,12 @@ module Plait
 
         # As in a handshake: a session ticket calls back into Ruby.
         def sysread_nonblock(length, buffer = nil, exception: true)
-          Thread.handle_interrupt(Handshake::NEVER) { super }
+          Uninterruptible.run { super }
         end
       end
 
       # Either side's handshake, without blocking and within a deadline.
       module Handshake
-        NEVER = { Object => :never }.freeze
-
         module_function
 
         # @param step [Symbol] :connect_nonblock or :accept_nonblock
@@ -65,7 +64,7 @@ module Plait
         end
 
         # OpenSSL calls back into Ruby, and loses or crashes by an exception that another thread raises there.
-        def step(socket, name) = Thread.handle_interrupt(NEVER) { socket.public_send(name, exception: false) }
+        def step(socket, name) = Uninterruptible.run { socket.public_send(name, exception: false) }
 
         def late(endpoint)
           ConnectTimeout.new("no end of the TLS handshake with #{endpoint || "the peer"} in time",
