@@ -438,7 +438,7 @@ class ServeOperationsTest < Minitest::Test
   def test_without_the_extension
     version(1)
     result = plait("serve", env: { "PLAIT_PURE" => "1" })
-    assert_refused(69, /needs the C extension on Linux \(PLAIT_PURE=1 switches it off\)/, result)
+    assert_refused(69, /needs the C extension \(PLAIT_PURE=1 switches it off\)/, result)
   end
 
   def test_workers_that_can_not_begin
