@@ -142,10 +142,13 @@ module Plait
         def cell(worker, key)
           case key
           when "age" then age(worker)
-          when "memory" then "#{worker[key].to_i >> 20} MB"
+          when "memory" then memory(worker[key].to_i)
           else worker[key].to_s
           end
         end
+
+        # Only Linux tells.
+        def memory(bytes) = bytes.zero? ? "-" : "#{bytes >> 20} MB"
 
         def age(thing)
           seconds = [Time.now.to_i - thing["since"].to_i, 0].max
