@@ -218,8 +218,10 @@ module Plait
         # @param count [Integer] at most
         # @return [Array] tokens of the longest waiting ones, which are silent from now on
         def take(ios, count)
+          return [] if ios.empty?
+
           ready = ios.to_h { |io| [io, true] }
-          tell(@entries.each_value.lazy.select { |entry| entry.armed && ready[entry.io] }.first(count))
+          tell(@entries.each_value.select { |entry| entry.armed && ready[entry.io] }.first(count))
         end
 
         # @return [Array] tokens
