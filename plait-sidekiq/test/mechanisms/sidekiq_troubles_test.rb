@@ -236,6 +236,10 @@ class SidekiqTroublesTest < Minitest::Test
 
       assert_equal([true, true], [channel.reserve("0/1", 7), channel.reserve("0/1", 7)])
       assert_equal([true, true], [channel.withdraw("1/1"), channel.withdraw("1/1")])
+      assert(channel.withdraw("9/1"), "it was lost on its way, so no process has it")
+      assert_equal([false, true], [channel.reserve("0/1", 9, [8]), channel.reserve("0/1", 9, [8, 7])])
+      assert_equal([9], channel.owners(%w[0/1]))
+      channel.reserve_again(%w[0/1], 7)
       assert_equal([7, nil], channel.owners(%w[0/1 1/1]))
     end
   end

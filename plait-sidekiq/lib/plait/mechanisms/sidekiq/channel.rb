@@ -159,7 +159,13 @@ module Plait
         # Takes a copy back, wherever its job is: no process runs it any more.
         # @param copy [String]
         # @return [Boolean] false: a process has reserved it before
-        def withdraw(copy) = reserve(copy, CALLER)
+        def withdraw(copy)
+          score = add(copy, CALLER)
+          return true if score.nil? || score == CALLER
+
+          add(copy, -CALLER)
+          score == 2 * CALLER # the client of Redis has sent it twice
+        end
 
         # @return [Boolean] whether read messages take much memory in Redis
         def heavy? = @read > MUCH
@@ -203,14 +209,19 @@ module Plait
         # @!group The worker's methods
 
         # Reserves a copy, which its process then runs.
-        # @param process [Numeric] see {Presence}
+        # @param process [Integer] see {Presence}
+        # @param former [Array<Integer>] numbers that the process had before its connection was cut
         # @return [Boolean] false: the run is over, or another process or the caller has reserved it
-        def reserve(copy, process)
+        def reserve(copy, process, former = [])
           score = add(copy, process) or return false
           return true if score == process
 
           add(copy, -process)
-          score == 2 * process # the client of Redis has sent it twice
+          owner = (score - process).to_i
+          return owner == process unless former.include?(owner) # the client of Redis has sent it twice
+
+          reserve_again([copy], process)
+          true
         end
 
         # Reserves copies again for a process with a new connection.

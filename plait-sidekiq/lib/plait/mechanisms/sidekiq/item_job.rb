@@ -21,11 +21,12 @@ module Plait
       class Presence
         # Seconds between two looks.
         LOOK = 1.0
-        # Runs of which is remembered that they know this process.
+        # Runs of which is remembered that they know this process, and its former connections.
         RUNS = 1000
+        NUMBERS = 100
 
         Watched = Struct.new(:channel, :copy)
-        private_constant :RUNS, :Watched
+        private_constant :RUNS, :NUMBERS, :Watched
 
         @lock = Thread::Mutex.new
 
@@ -45,6 +46,7 @@ module Plait
           @generation = Native.fork_generation
           @lock = Thread::Mutex.new
           @connection = Redis.pool(1)
+          @former = []
           @items = {}.compare_by_identity
           @runs = {}
         end
@@ -52,7 +54,7 @@ module Plait
         def forked? = Native.fork_generation != @generation
 
         # @return [Boolean] whether this process is the one that runs the copy
-        def reserve(channel, copy) = channel.reserve(copy, number_for(channel))
+        def reserve(channel, copy) = channel.reserve(copy, number_for(channel), @former)
 
         # @yieldparam work [#call] runs its block, which an {Interruption} may end; outside of it none comes
         # @return [Object] the block's value
@@ -134,6 +136,7 @@ module Plait
             introduce(channel, number)
             channel.reserve_again(items.map(&:copy), number)
           end
+          @former = [*@former, @number].last(NUMBERS)
           @number = number
         end
 
