@@ -73,7 +73,7 @@ class WithoutEpollTest < Minitest::Test
 
   # In workers, too; SIGTERM ends it.
   def the_command_works(folder)
-    File.write(File.join(folder, "config.ru"), 'run ->(_) { [200, {}, [Process.ppid.to_s]] }')
+    File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, [Process.ppid.to_s]] }")
     %w[0 2].each do |workers|
       command = ["#{Support::ROOT}/plait/exe/plait", "serve", "-b", "tcp://127.0.0.1:0", "-w", workers]
       Open3.popen2e(RbConfig.ruby, "-W0", "-I#{folder}", *Support::FLAGS, *command, chdir: folder) do |_, out, waiter|

@@ -6,7 +6,8 @@ require "support/program"
 
 class ServeListingTest < Minitest::Test
   LISTING = Plait::CLI::Serve.const_get(:Listing)
-  LINES = ["    1     0  2048 1-00:00:01\n", "   20     1  4096 00:00:03\n", "   21    20   100 1:02.50\n", "   30     1  8192 00:09\n"]
+  LINES = ["    1     0  2048 1-00:00:01\n", "   20     1  4096 00:00:03\n", "   21    20   100 1:02.50\n",
+           "   30     1  8192 00:09\n"].freeze
 
   def test_a_process_with_its_descendants
     listing = IO.stub(:popen, ->(*) { LINES }) { LISTING.new(20) }

@@ -111,7 +111,8 @@ module Plait
       def self.check
         return if Plait.const_defined?(:NativeServer)
 
-        raise UnsupportedError, "Plait::Server needs the C extension (#{Native::REASON || "this system has neither epoll(7) nor kqueue(2)"})"
+        reason = Native::REASON || "this system has neither epoll(7) nor kqueue(2)"
+        raise UnsupportedError, "Plait::Server needs the C extension (#{reason})"
       end
 
       def inspect = "#<#{self.class}>"
