@@ -128,8 +128,9 @@ module Plait
         end
 
         def command(data)
-          [program(PROGRAMS.first), *options(data), "--port=#{@server.port}", "--bind-address=#{HOST}", "--socket=#{@folder}/socket",
-           "--pid-file=#{@folder}/pid", "--innodb-flush-log-at-trx-commit=0", "--max-connections=1000"]
+          [program(PROGRAMS.first), *options(data), "--port=#{@server.port}", "--bind-address=#{HOST}",
+           "--socket=#{@folder}/socket", "--pid-file=#{@folder}/pid", "--innodb-flush-log-at-trx-commit=0",
+           "--max-connections=1000"]
         end
       end
 

@@ -42,10 +42,12 @@ module Plait
           @channel = Channel.new(@redis)
           @client = ::Sidekiq::Client.new(pool: @redis)
           @losses = LossDetector.new(Processes.new(@redis), job.queue, patience)
-          @tasks, @workers, @unsent, @settled, @ready = {}, {}, [], [], [] # rubocop:disable Style/ParallelAssignment -- all empty
-          @terms = terms
-          in_time { Redis.reached { @channel.open } }
-          @listener = Listener.new(@channel, @policy.deadline)
+          @tasks = {}
+          @workers = {} # by the number of their connection
+          @unsent = []
+          @settled = [] # copies that can be forgotten
+          @ready = []
+          open_channel
         rescue ThreadError => e
           raise UnsupportedError, "the system gives no thread to wait for Sidekiq's answers (#{e.message}): see ulimit -u"
         ensure
@@ -111,6 +113,12 @@ module Plait
 
         private
 
+        def open_channel
+          @terms = terms
+          in_time { Redis.reached { @channel.open } }
+          @listener = Listener.new(@channel, @policy.deadline)
+        end
+
         def abandon
           cancel
           close
@@ -151,15 +159,21 @@ module Plait
         def push(tasks)
           return if tasks.empty?
 
+          offer(tasks)
+          orders = tasks.map { |task| [order_of(task)] }
+          sent = @client.push_bulk("class" => ItemJob, "queue" => @job.queue, "args" => orders, "retry" => false)
+          tasks.zip(sent) { |task, jid| keep_back(task) unless jid }
+        end
+
+        # Makes copies that processes may reserve. Former ones are forgotten, many at once.
+        def offer(tasks)
           tasks.each do |task|
             settle_copy(task) if task.sent.positive?
             task.copy_again
           end
-          @channel.offer(tasks.map(&:copy), @settled.size < BATCH ? [] : @settled)
-          @settled.clear unless @settled.size < BATCH
-          orders = tasks.map { |task| [order_of(task)] }
-          sent = @client.push_bulk("class" => ItemJob, "queue" => @job.queue, "args" => orders, "retry" => false)
-          tasks.zip(sent) { |task, jid| keep_back(task) unless jid }
+          forgotten = @settled.size < BATCH ? [] : @settled
+          @channel.offer(tasks.map(&:copy), forgotten)
+          forgotten.clear
         end
 
         def order_of(task) = { **@terms, "index" => task.index, "made" => task.made, "item" => task.item, "copy" => task.copy }
@@ -168,7 +182,6 @@ module Plait
           fail_with(task, UnsupportedError.new("a client middleware of Sidekiq kept #{ItemJob} back: it must yield"))
         end
 
-        # Its copy can be forgotten.
         def settle_copy(task) = @settled << task.copy
 
         # The part of a job that all items share.
