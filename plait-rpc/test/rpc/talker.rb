@@ -29,7 +29,7 @@ class Talker
   end
 
   # @return [Boolean] whether something more comes within these seconds
-  def hears?(seconds) = !@heard.empty? || !@socket.wait_readable(seconds).nil?
+  def hears?(seconds) = !@heard.empty? || !@socket.to_io.wait_readable(seconds).nil?
 
   # @return [Boolean] whether something more comes soon
   def heard? = hears?(0.2)

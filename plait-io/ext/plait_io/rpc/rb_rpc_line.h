@@ -1,6 +1,6 @@
 /*
- * Plait::RPC::NativeLine: one socket, plain TCP or UNIX, and the threads and fibers that share it: calls and their answers,
- * the reader for all of them, unsent frames. Its pure twin, plait-rpc/lib/plait/rpc/pure_line.rb, documents the methods.
+ * Plait::RPC::NativeLine: one socket, TCP, UNIX or TLS, and the threads and fibers that share it: calls and their answers, the
+ * reader for all of them, unsent frames. Its pure twin, plait-rpc/lib/plait/rpc/pure_line.rb, documents the methods.
  *
  *     rb_rpc_line_methods.c  the class: what Ruby calls
  *     rb_rpc_line_wait.c     waiting: on a scheduler or on a thread
@@ -8,6 +8,7 @@
  *     rb_rpc_line_end.c      the end of a call that no member waits for, and that of the line
  *     rb_rpc_line_send.c     frames out
  *     rb_rpc_line_receive.c  bytes in, answers to their callers
+ *     rb_rpc_line_secure.c   both over TLS
  *     rb_rpc_line_roles.c    one member reads for all, one waits until more can be sent, the others sleep
  *     rb_rpc_wakeup.c          how a thread is woken by one that sleeps already
  *     rb_rpc_call_batch.c        calls that leave together
@@ -74,6 +75,7 @@ struct line {
     struct line_wait *waits;  /* LINE_WAITS of them; NULL: it is served, and no member waits at its socket */
     VALUE self;
     VALUE io;                 /* the socket */
+    VALUE secure;             /* OpenSSL's, over it; or nil */
     VALUE parser;             /* NativeParser */
     VALUE writer;             /* NativeWriter: frames that were not given to the kernel yet; nil when it isn't needed */
     VALUE parts;              /* Strings before the writer's: they are being sent; or nil */
@@ -114,6 +116,7 @@ struct line {
     bool batches;             /* requests are handed on together */
     bool raw;                 /* the peer is an old one */
     bool drained;             /* the last receive took all there was: wait before the next */
+    bool crossed;             /* OpenSSL has to send something before it receives more */
     bool reading;             /* the reader waits for the socket */
     bool watched;             /* and looks soon which member goes on */
     bool expected;            /* the member that has just left calls again at once, and wakes the others then */

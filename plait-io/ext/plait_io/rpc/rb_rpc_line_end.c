@@ -32,9 +32,16 @@ static VALUE rpc_line_end_tell(VALUE argument) {
     return rb_funcall(line->connection, id_ended, 1, line->over);
 }
 
+static void rpc_line_end_close(VALUE io) {
+    rb_rescue2(rpc_line_end_close_io, io, rpc_line_end_ignore, Qnil, rb_eStandardError, (VALUE)0);
+}
+
+/* OpenSSL's socket closes both, but raises in a signal handler: it takes a Mutex. */
 static VALUE rpc_line_end_close_quietly(VALUE argument) {
-    return rb_rescue2(rpc_line_end_close_io, ((const struct line *)argument)->io, rpc_line_end_ignore, Qnil, rb_eStandardError,
-                      (VALUE)0);
+    const struct line *line = (const struct line *)argument;
+    if (!NIL_P(line->secure)) rpc_line_end_close(line->secure);
+    rpc_line_end_close(line->io);
+    return Qnil;
 }
 
 /* The last member at the socket closes it. The socket of a server's line has to leave its reactor first. */

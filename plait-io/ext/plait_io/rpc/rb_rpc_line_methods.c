@@ -32,6 +32,7 @@ static void rpc_line_mark(void *data) {
     const struct line *line = data;
     rb_gc_mark(line->self); /* so that it does not move */
     rb_gc_mark(line->io);
+    rb_gc_mark(line->secure);
     rb_gc_mark(line->parser);
     rb_gc_mark(line->writer);
     rb_gc_mark(line->parts);
@@ -80,7 +81,7 @@ static VALUE rpc_line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &plait_line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
-    line->gone = Qnil;
+    line->secure = line->gone = Qnil;
     line->self = self;
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
@@ -113,6 +114,7 @@ static VALUE rpc_line_initialize(int argc, VALUE *argv, VALUE self) {
     rb_get_kwargs(keywords, names, 3, 2, values);
     plait_messagepack_rpc_missing(parser); /* raises unless it is one */
     line->io = rb_io_get_io(io);
+    if (line->io != io) line->secure = io;
     line->parser = parser;
     line->connection = connection;
     line->room = NUM2SIZET(values[0]);
@@ -563,7 +565,8 @@ static VALUE rpc_line_line_foreign(VALUE self) {
 }
 
 static VALUE rpc_line_io(VALUE self) {
-    return plait_line_of(self)->io;
+    const struct line *line = plait_line_of(self);
+    return NIL_P(line->secure) ? line->io : line->secure;
 }
 
 /* finish(reason): in a fork, our descriptor of it is closed */

@@ -12,6 +12,8 @@
 #include "rb_rpc_batch.h"
 #include "rb_rpc_line_end.h"
 #include "rb_rpc_line_members.h"
+#include "rb_rpc_line_secure.h"
+#include "rb_rpc_line_wait.h"
 #include "rb_rpc_call_batch.h"
 
 enum {
@@ -40,6 +42,7 @@ struct receive {
     size_t more;         /* bytes for which there is room in it */
     ssize_t received;    /* bytes, or -1 with error */
     int error;
+    VALUE failure;       /* of TLS: an exception; or nil */
 };
 
 static ssize_t rpc_line_receive_both(struct receive *receive) {
@@ -89,6 +92,22 @@ static void rpc_line_receive_large(struct line *line, struct receive *receive) {
     if (received > inside) plait_messagepack_rpc_feed(line->parser, receive->behind, received - inside);
 }
 
+/* A server takes all records that are here: its reactor is to know whether more are. A caller learns it by its next wait. */
+static void rpc_line_receive_secure(struct line *line, struct receive *receive) {
+    struct secure_step step;
+    size_t total = 0;
+    do {
+        step = plait_line_secure_receive(line);
+        if (step.count > 0) total += (size_t)step.count;
+    } while (line->served && step.count > 0 && total < CHUNK);
+    bool drained = line->served ? step.count < 0 : total < LINE_RECORD;
+    receive->room = total + drained;
+    receive->received = total > 0 ? (ssize_t)total : step.count;
+    receive->failure = step.failure;
+    receive->error = EAGAIN;
+    line->crossed = step.crossed;
+}
+
 static void rpc_line_receive_small(struct line *line, struct receive *receive) {
     receive->to = incoming;
     receive->room = sizeof incoming;
@@ -96,21 +115,51 @@ static void rpc_line_receive_small(struct line *line, struct receive *receive) {
     if (receive->received > 0) plait_messagepack_rpc_feed(line->parser, incoming, (size_t)receive->received);
 }
 
-/* Returns bytes, 0 when there are none now, or -1: it is over. */
-static ssize_t rpc_line_receive_receive(struct line *line) {
-    struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
-    if (plait_messagepack_rpc_missing(line->parser) > 0) rpc_line_receive_large(line, &receive);
-    else rpc_line_receive_small(line, &receive);
-    if (receive.received > 0) {
-        line->received += (uint64_t)receive.received;
-        line->drained = (size_t)receive.received < receive.room + receive.more;
-        return receive.received;
+/* Returns bytes, 0 when there are none now, or -1: it is over, or at the end of the input. */
+static ssize_t rpc_line_receive_note(struct line *line, const struct receive *receive) {
+    if (receive->received > 0) {
+        line->received += (uint64_t)receive->received;
+        line->drained = (size_t)receive->received < receive->room + receive->more;
+        return receive->received;
     }
-    line->drained = receive.received < 0 && (receive.error == EAGAIN || receive.error == EWOULDBLOCK);
+    bool blocked = receive->error == EAGAIN || receive->error == EWOULDBLOCK;
+    line->drained = receive->received < 0 && NIL_P(receive->failure) && blocked;
     if (line->drained) return 0;
 
-    if (receive.received < 0) plait_line_finish(line, rb_syserr_new(receive.error, NULL));
+    VALUE failure = receive->failure;
+    if (receive->received < 0) plait_line_finish(line, NIL_P(failure) ? rb_syserr_new(receive->error, NULL) : failure);
     return -1;
+}
+
+static ssize_t rpc_line_receive_portion_now(struct line *line, bool small) {
+    struct receive receive = {.descriptor = plait_descriptor_of(line->io), .failure = Qnil};
+    if (!NIL_P(line->secure)) rpc_line_receive_secure(line, &receive);
+    else if (small || plait_messagepack_rpc_missing(line->parser) == 0) rpc_line_receive_small(line, &receive);
+    else rpc_line_receive_large(line, &receive);
+    return rpc_line_receive_note(line, &receive);
+}
+
+struct portion {
+    struct line *line;
+    bool small;
+    ssize_t received;
+};
+
+/* An interrupt comes at its end: the messages that are here are taken later. */
+static VALUE rpc_line_receive_undisturbed(VALUE argument) {
+    struct portion *portion = (struct portion *)argument;
+    portion->received = rpc_line_receive_portion_now(portion->line, portion->small);
+    if (portion->received > 0) portion->line->left = true;
+    return Qnil;
+}
+
+/* `small`: what comes is copied, even of a large string. */
+static ssize_t rpc_line_receive_portion(struct line *line, bool small) {
+    if (NIL_P(line->secure)) return rpc_line_receive_portion_now(line, small);
+
+    struct portion portion = {.line = line, .small = small};
+    plait_undisturbed_by(rb_cObject, rpc_line_receive_undisturbed, (VALUE)&portion);
+    return portion.received;
 }
 
 /* ---- messages ---- */
@@ -300,7 +349,7 @@ void plait_line_take_in(struct line *line) {
     line->taking = true;
     if (line->left) rpc_line_receive_guarded(line, rpc_line_receive_take_messages);
     for (int turn = 0; turn < TURN && received != 0 && !line->drained && NIL_P(line->over); turn++) {
-        received = rpc_line_receive_receive(line);
+        received = rpc_line_receive_portion(line, false);
         if (received != 0) {
             rpc_line_receive_guarded(line, received > 0 ? rpc_line_receive_take_messages : rpc_line_receive_end_input);
         }
@@ -347,7 +396,7 @@ static VALUE rpc_line_receive_hand_all_on(VALUE argument) {
 VALUE plait_line_intake(struct line *line) {
     if (!RTEST(rpc_line_receive_guarded(line, rpc_line_receive_hand_all_on))) return NIL_P(line->over) ? sym_full : sym_closed;
 
-    ssize_t received = NIL_P(line->over) ? rpc_line_receive_receive(line) : -1;
+    ssize_t received = NIL_P(line->over) ? rpc_line_receive_portion(line, false) : -1;
     if (received < 0 && NIL_P(line->over)) rpc_line_receive_guarded(line, rpc_line_receive_end_input);
     if (received > 0 && !RTEST(rpc_line_receive_guarded(line, rpc_line_receive_hand_all_on)) && NIL_P(line->over)) {
         return sym_full;
@@ -383,11 +432,9 @@ static VALUE rpc_line_receive_take_requests(VALUE argument) {
 /* An end is left to read_available, which finds it again. */
 VALUE plait_line_take_requests(struct line *line, uint32_t most, VALUE *batch) {
     if (!plait_line_holds_request(line)) {
-        struct receive receive = {.descriptor = plait_descriptor_of(line->io)};
-        rpc_line_receive_small(line, &receive);
-        if (receive.received <= 0) return receive.received < 0 && receive.error == EAGAIN ? sym_idle : sym_full;
-        line->received += (uint64_t)receive.received;
-        line->drained = (size_t)receive.received < receive.room;
+        ssize_t received = rpc_line_receive_portion(line, true);
+        if (received == 0) return sym_idle;
+        if (received < 0) return NIL_P(line->over) ? sym_full : sym_closed;
     }
     line->places = most;
     VALUE all = rpc_line_receive_guarded(line, rpc_line_receive_take_requests);

@@ -12,6 +12,7 @@
 #include "../plait_io.h"
 #include "rb_rpc_line_end.h"
 #include "rb_rpc_line_members.h"
+#include "rb_rpc_line_secure.h"
 #include "rb_rpc_line_wait.h"
 
 /* Not everywhere; Ruby sees to it that SIGPIPE does no harm. */
@@ -23,6 +24,7 @@ enum {
     PLAIN = 64 * 1024 * 1024, /* bytes of a String from which on the codec says whether the peer takes it */
     SLOW = 128 * 1024, /* bytes from which on a send is worth giving the GVL to others */
     PARTS = 64,        /* Strings in one sendmsg(2) */
+    LARGEST = 1024 * 1024 * 1024, /* bytes of a String for OpenSSL: its lengths are an int */
     KEPT = 16 * 1024,  /* bytes of memory that are kept for the next frames, at most */
     SPARES = 64
 };
@@ -31,7 +33,7 @@ enum {
 static VALUE spares;
 
 /* What one send has come to. */
-enum progress { SENT, WAITS, FAILED };
+enum progress { SENT, WAITS, CROSSED, FAILED };
 
 VALUE plait_line_writer(struct line *line) {
     if (!NIL_P(line->writer)) return line->writer;
@@ -83,17 +85,17 @@ bool plait_line_answer_string(struct line *line, VALUE id, VALUE result) {
 }
 
 /* The peer doesn't listen any more, but may still have sent something: the reader will find that, and then the end. */
-static enum progress rpc_line_send_failed(struct line *line, int error) {
+static enum progress rpc_line_send_failed(struct line *line, VALUE error) {
     line->writer = line->parts = Qnil;
     line->pushed = line->sent;
     if (line->reader) plait_line_shut(line);
-    else plait_line_finish(line, rb_syserr_new(error, NULL));
+    else plait_line_finish(line, error);
     return FAILED;
 }
 
 static enum progress rpc_line_send_judge(struct line *line, ssize_t sent, int error, size_t size) {
     if (sent >= 0) return (size_t)sent == size ? SENT : WAITS;
-    return error == EAGAIN || error == EWOULDBLOCK ? WAITS : rpc_line_send_failed(line, error);
+    return error == EAGAIN || error == EWOULDBLOCK ? WAITS : rpc_line_send_failed(line, rb_syserr_new(error, NULL));
 }
 
 /* ---- a few bytes ---- */
@@ -208,6 +210,36 @@ static enum progress rpc_line_send_parts(struct line *line) {
     return rpc_line_send_judge(line, sending.sent, sending.error, sending.size);
 }
 
+/* ---- over TLS ---- */
+
+/* As much as a record holds; or the rest of a large part, of which OpenSSL takes so much. */
+static VALUE rpc_line_send_piece(const struct line *line) {
+    VALUE first = rb_ary_entry(line->parts, line->part);
+    long offset = (long)line->offset, rest = RSTRING_LEN(first) - offset;
+    if (rest >= LINE_RECORD) return rb_str_subseq(first, offset, rest < LARGEST ? rest : LARGEST);
+
+    VALUE piece = rb_str_buf_new(LINE_RECORD);
+    for (long i = line->part; i < RARRAY_LEN(line->parts) && RSTRING_LEN(piece) < LINE_RECORD; i++) {
+        VALUE part = rb_ary_entry(line->parts, i);
+        long size = RSTRING_LEN(part) - offset, room = LINE_RECORD - RSTRING_LEN(piece);
+        rb_str_cat(piece, RSTRING_PTR(part) + offset, size < room ? size : room);
+        offset = 0;
+    }
+    return piece;
+}
+
+static enum progress rpc_line_send_record(struct line *line) {
+    struct secure_step step = plait_line_secure_send(line, rpc_line_send_piece(line));
+    if (!NIL_P(line->over)) {
+        plait_line_release(line);
+        return FAILED;
+    }
+    if (step.count > 0) rpc_line_send_note_sent(line, (size_t)step.count);
+    if (step.count >= 0) return SENT;
+    if (!NIL_P(step.failure)) return rpc_line_send_failed(line, step.failure);
+    return step.crossed ? CROSSED : WAITS;
+}
+
 /* ---- either ---- */
 
 /* What is written is behind the parts that are being sent. */
@@ -223,30 +255,37 @@ static void rpc_line_send_push_written(struct line *line) {
 }
 
 static enum progress rpc_line_send_some(struct line *line) {
-    if (NIL_P(line->parts)) {
+    if (NIL_P(line->parts) && NIL_P(line->secure)) {
         VALUE tail = plait_messagepack_rpc_pending_tail(line->writer);
         if (!NIL_P(tail) && RSTRING_LEN(tail) < SLOW) return rpc_line_send_tail(line, tail);
     }
     rpc_line_send_push_written(line);
-    return rpc_line_send_parts(line);
+    return NIL_P(line->secure) ? rpc_line_send_parts(line) : rpc_line_send_record(line);
 }
 
-/* In a fork there is nothing to be sent: the peer is the parent's. */
-bool plait_line_flush(struct line *line) {
-    if (line->generation != plait_generation()) return true;
-    if (line->sending) return true; /* that member goes on until all is sent */
-
+static VALUE rpc_line_send_all(VALUE argument) {
+    struct line *line = (struct line *)argument;
     enum progress progress = SENT;
     bool any = false;
     while (NIL_P(line->over) && plait_line_unsent(line) > 0 && progress == SENT) {
         progress = rpc_line_send_some(line);
         any = true;
     }
-    if (!NIL_P(line->over)) return true;
+    if (!NIL_P(line->over)) return Qtrue;
 
     line->unsent = progress == WAITS;
     if (any && line->sleeping) plait_line_wake_senders(line);
-    return !line->unsent;
+    return line->unsent ? Qfalse : Qtrue;
+}
+
+/* In a fork there is nothing to be sent: the peer is the parent's. A member at work in OpenSSL sends all afterwards. */
+bool plait_line_flush(struct line *line) {
+    if (line->generation != plait_generation()) return true;
+    if (line->sending) return true; /* that member goes on until all is sent */
+    if (NIL_P(line->secure)) return RTEST(rpc_line_send_all((VALUE)line));
+    if (plait_line_unsent(line) == 0) return !(line->unsent = false);
+    if (line->receiving) return true;
+    return RTEST(plait_undisturbed_by(rb_cObject, rpc_line_send_all, (VALUE)line));
 }
 
 /* Other members are about to send too, and the last of them sends all; not if the current thread holds them up itself. */

@@ -108,7 +108,7 @@ void plait_line_wait(struct line *line, int events, double limit, struct wakeups
         VALUE ready = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
         came = RTEST(ready) ? NUM2INT(ready) : 0;
     }
-    if (came & PLAIT_READABLE) line->drained = false;
+    if (came & (line->crossed ? PLAIT_WRITABLE : PLAIT_READABLE)) line->drained = false;
 }
 
 static void rpc_line_wait_end_wait_of(const struct line_wait *wait, VALUE thread) {
@@ -183,9 +183,19 @@ static VALUE rpc_line_wait_run_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, ar
     return call->run(call->argument);
 }
 
-VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument) {
-    VALUE never = rb_hash_new();
+/* Ruby copies no frozen Hash that compares by identity. */
+static VALUE rpc_line_wait_never(VALUE class) {
+    VALUE never = rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0);
     rb_hash_aset(never, class, ID2SYM(rb_intern("never")));
+    rb_gc_register_mark_object(rb_obj_freeze(never));
+    return never;
+}
+
+VALUE plait_undisturbed_by(VALUE class, VALUE (*run)(VALUE), VALUE argument) {
+    static VALUE never_any, never_error;
+    VALUE *kept = class == rb_cObject ? &never_any : &never_error;
+    if (!*kept) *kept = rpc_line_wait_never(class);
+    VALUE never = *kept;
     struct undisturbed call = {.run = run, .argument = argument};
     return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, rpc_line_wait_run_undisturbed, (VALUE)&call);
 }

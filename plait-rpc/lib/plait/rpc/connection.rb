@@ -13,8 +13,8 @@ module Plait
   module RPC
     NativeRPC.define_line(self) if Native.available?
 
-    # Calls, answers and readers of one socket, in C: plait-io/ext/plait_io/rpc/rb_rpc_line.h. Not for TLS. PureLine, its twin,
-    # documents the methods.
+    # Calls, answers and readers of one socket, in C: plait-io/ext/plait_io/rpc/rb_rpc_line.h. PureLine, its twin, documents the
+    # methods.
     class NativeLine
       # @return [String]
       def inspect = "#<#{self.class} #{pending} pending, #{unsent} bytes unsent>"
@@ -64,10 +64,9 @@ module Plait
         [limits.message - (LIMITS.message - usual), usual].max
       end
 
-      # @param socket [BasicSocket, Io::TLS::Socket]
       # @return [Class<NativeLine>, Class<PureLine>]
       # @api private
-      def self.line_for(socket) = socket.is_a?(BasicSocket) && Native.available? ? NativeLine : PureLine
+      def self.line = Native.available? ? NativeLine : PureLine
 
       # @param endpoint [Io::Endpoint] udp://
       # @return [String] for an exception
@@ -93,7 +92,7 @@ module Plait
       # @param lifo [Boolean] whether the last request of the peer is answered first, see {Order}
       # @param line [Class<NativeLine>, Class<PureLine>]
       def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false,
-                     lifo: false, line: Connection.line_for(socket))
+                     lifo: false, line: Connection.line)
         @endpoint = endpoint
         @codec = codec || Protocols::MessagePackRPC::Codec.new(raw: raw)
         @dispatcher = dispatcher

@@ -11,7 +11,7 @@ require "plait/values/uninterruptible"
 module Plait
   module RPC
     # One socket and its users, in Ruby: calls and their answers, the reader for all, and the bytes still to be sent. The twin of
-    # NativeLine (rb_rpc_line.h) for TLS and for JRuby. All times are monotonic seconds; nil: no limit. All values are packed.
+    # NativeLine (rb_rpc_line.h) for JRuby. All times are monotonic seconds; nil: no limit. All values are packed.
     # {Connection} documents the methods that it only forwards.
     #
     # It asks its connection for errors (`complaint`) and for room (`room?`, `place?`), and reports requests (`arrived`), bytes

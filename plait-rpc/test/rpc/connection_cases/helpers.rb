@@ -14,13 +14,16 @@ module ConnectionCases
 
     # A connection, and the other end of it.
     def with_pair(**options)
-      ours, theirs = UNIXSocket.pair
+      ours, theirs = pair
       connection = Plait::RPC.const_get(:Connection).new(ours, endpoint: "unix:///pair", line: line, **options)
       yield(connection, Talker.new(theirs))
     ensure
       connection&.close
       theirs&.close
     end
+
+    # @return [Array<IO>] two connected sockets
+    def pair = UNIXSocket.pair
 
     # A connection to a server that runs the script.
     def with_peer(script = ToyServer::ADD, **options)

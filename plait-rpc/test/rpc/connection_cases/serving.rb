@@ -179,7 +179,7 @@ module ConnectionCases
 
     def read_until(connection)
       Support::Waiting.wait_until do
-        connection.io.wait_readable(0.01)
+        connection.to_io.wait_readable(0.01)
         yield connection.read_available
       end
     end

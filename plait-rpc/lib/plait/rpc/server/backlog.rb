@@ -15,7 +15,7 @@ module Plait
     # - `finished`: how many were run since the last call; `answered`: how many of these have no {Incoming}.
     # - `NativeBatch.incoming(token)`: the one that runs, by the token in the thread's or fiber's `:plait_rpc_incoming`.
     #
-    # Without the extension, and over TLS, each request is an {Incoming} from the start.
+    # Without the extension each request is an {Incoming} from the start.
     Native.available? ? NativeRPC.define_batch(self) : NativeBatch = Class.new
     private_constant :NativeBatch
 
