@@ -6,7 +6,7 @@ require_relative "../harness/definition"
 Bench::Harness.define("map-sidekiq") do |bench|
   metric = Bench::Harness::Metric
   bench.title "5,000 items that cost nothing, on: :sidekiq, beside perform_bulk with each result written (--quick: 1,000)"
-  bench.size :items, full: 5_000, quick: 1_000
+  bench.sizes items: [5_000, 1_000]
   bench.rounds 5
   bench.metrics metric.figure("caller_us_per_item", unit: "us"), metric.figure("worker_us_per_item", unit: "us"),
                 metric.figure("commands_per_item", unit: "commands"),

@@ -69,7 +69,7 @@ module Bench
       def clocks
         meter = Harness::Meter
         commands = ::Sidekiq.redis { |redis| redis.call("INFO", "stats") }[/total_commands_processed:(\d+)/, 1].to_f
-        [meter.cpu, meter.cpu_of(@worker), commands, meter.wall]
+        [meter.cpu, Harness::Processes.cpu(@worker), commands, meter.wall]
       end
 
       def program = $LOAD_PATH.filter_map { |path| File.join(path, "../bin/sidekiq") }.find { |path| File.exist?(path) }
