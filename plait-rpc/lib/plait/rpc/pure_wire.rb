@@ -8,8 +8,7 @@ require "plait/values/deadline"
 
 module Plait
   module RPC
-    # The bytes of a connection, in Ruby. Received bytes go into the parser. It knows nothing
-    # of messages and callers.
+    # The bytes of a connection, in Ruby. Received bytes go into the parser. It knows nothing of messages and callers.
     #
     # An interrupt loses and repeats no byte: only {#wait} can be interrupted. One caller at a time may be in {#receive}, and one
     # in {#push} or {#transmit}.
