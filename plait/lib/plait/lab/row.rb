@@ -7,11 +7,15 @@ module Plait
   module Lab
     # A row's plain values, see {Row#to_h}.
     module RowRecord
+      # Fields with a median and a range => the row's figure.
       STATISTICS = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, items_per_s: :rate,
                      cpu_per_item_s: :cpu_per_item, peak_bytes: :peak, gc_runs: :gc_runs, gc_time_s: :gc_time }.freeze
+      # Fields of one round => the measurement's figure.
       SAMPLE = { wall_s: :wall, cpu_s: :cpu, delay_s: :delay, gvl_wait_s: :gvl_wait, gc_runs: :gc_runs, gc_time_s: :gc_time,
                  objects: :objects, peak_bytes: :peak, errors: :errors, own: :own, failure: :failure }.freeze
+      # Fields of the latencies of items => percent.
       PERCENTILES = { p50: 50, p90: 90, p99: 99, max: 100 }.freeze
+      # Fields of what an item allocates.
       ALLOCATIONS = %i[items bytes objects strings retained_bytes retained_objects retained_strings].freeze
       COMPARED = %i[comparable fastest ratio answer errors failure].freeze
       private_constant :COMPARED
