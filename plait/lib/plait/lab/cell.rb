@@ -104,7 +104,7 @@ module Plait
         items = source.to_a if source.respond_to?(:to_a)
         return items unless items.nil? || items.empty?
 
-        raise UsageError, "it needs an Array with at least one item, not #{source.inspect[0, 80]}"
+        raise UsageError, "the items must be an Array, or become one, with at least one item; these are #{source.inspect[0, 80]}"
       end
 
       # @return [String] what the row is called, "fibers (limit 64)"
