@@ -26,8 +26,8 @@ module Plait
     # back by Redis. Items and results are plain data, as in JSON; a {Job}, which has a name, runs them.
     #
     # An item runs at most once, unless there are retries, or Sidekiq puts it back because its process had to end in the middle.
-    # The items of a killed process are reported as {WorkerDied} (or run again) as soon as Sidekiq counts it as dead, after a
-    # minute.
+    # The items of a killed process are reported as {WorkerDied} (or run again) when Redis has lost its connection, within
+    # seconds.
     class Sidekiq < Mechanism
       # Items in flight by default; items that no process has taken yet wait in Redis.
       LIMIT = 100
