@@ -23,10 +23,15 @@ class LabAnswerTest < Minitest::Test
 
   def test_what_is_not_settled
     assert_equal([["sequence", "1.10 s", "", "not settled: threads 1.20 ×"]],
-                 cells(row(:sequence, 1.0, 1.1, 1.2), row(:threads, 1.2, 1.0, 1.5)))
+                 cells(row(:sequence, 1.0, 1.1, 1.2), row(:threads, 1.2, 0.9, 1.5)))
     many = Array.new(5) { |number| row(:threads, 1.3, 1.0, 0.8, limit: number + 2) }
     assert_match(/\Anot settled: threads \(limit 2\) 0.91 ×, .* \(limit 4\) 0.91 × and 2 more\z/,
                  cells(row(:sequence, 1.0, 1.1, 1.0), *many).first.last)
+  end
+
+  def test_a_row_that_is_at_most_a_little_slower
+    assert_equal([["sequence", "1.03 s", "", "yes, at most 3 % slower than threads"]],
+                 cells(row(:sequence, 1.03), row(:threads, 1.0, 1.09)))
   end
 
   # The machine stood still in two of nine rounds: nothing is settled, but the slow row is not the answer.

@@ -67,11 +67,37 @@ class LabJudgementTest < Minitest::Test
     assert_equal(:d, judge_rows(a: [4.0], b: [3.0], c: [2.0], d: [1.0]).best)
   end
 
+  def test_a_near_row_is_seldom_slower_than_is_said
+    true_times = [3.0, 1.05, 1.0, 1.03, 1.08, 1.15]
+    near = 0
+    wrong = runs_of(true_times.size) do |series|
+      series.zip(true_times) { |values, factor| values.map! { |value| value * factor } }
+      judged = [8, 12, 20, ROUNDS].map { |rounds| judge(series, rounds) }.select { |one| one.certainty == :near }
+      near += 1 if judged.any?
+      judged.any? { |one| true_times[one.favourite] > one.most_lost }
+    end
+    assert_operator(wrong, :<=, 0.05)
+    assert_operator(near, :>=, RUNS * 0.7)
+  end
+
+  def test_how_much_a_named_row_loses_at_most
+    rows = { sequence: [1.06] * 8, threads: [1.0, 1.1] * 4 }
+    judged = Judgement.new(rows)
+    assert_equal([:near, :sequence], [judged.certainty, judged.favourite])
+    assert_in_delta(1.06, judged.most_lost)
+    assert_equal(:near, Judgement.new(rows, noise: 1.09).certainty)
+    assert_in_delta(1.09, Judgement.new(rows, noise: 1.09).most_lost)
+    assert_equal(:unsettled, Judgement.new(rows, noise: 1.11).certainty)
+    rates = Judgement.new({ a: [100] * 8, b: [98, 107] * 4 }, lower_is_better: false)
+    assert_in_delta(1.07, rates.most_lost)
+  end
+
   def test_few_rounds_settle_nothing
     judged = Judgement.new({ sequence: [2.0] * 5, threads: [1.0] * 5 })
     assert_nil(judged.best)
     assert_equal([:unsettled, %i[sequence threads]], [judged.certainty, judged.unsettled])
     assert_equal([nil, 5, :unsettled], judged.against(:threads, :sequence).to_a.last(3))
+    assert_nil(judged.most_lost)
     assert_equal(:alone, Judgement.new({ alone: [1.0] }).best)
   end
 

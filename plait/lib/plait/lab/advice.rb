@@ -10,7 +10,8 @@ module Plait
     # too little is known, and @interrupted. The class has the `name` of a row, and its `amount`: a time or a rate.
     # @api private
     module Verdict
-      # @return [Symbol] :clear, :same (others are equal, and this is the simplest), :unsettled or :unknown
+      # @return [Symbol] :clear, :same (others are equal, and this is the simplest), :near (at most 10 % slower than another one),
+      #   :unsettled or :unknown
       def certainty
         return :unknown unless row
 
@@ -35,9 +36,13 @@ module Plait
       end
 
       def settled
-        rounds = @judgement.rounds
-        { clear: "clear, after #{rounds} rounds", unsettled: "not settled after #{rounds} rounds",
-          same: "the simplest of equals: #{@judgement.equals.map { |one| name(one) }.join("; ")}" }.fetch(certainty)
+        after = "after #{@judgement.rounds} rounds"
+        case certainty
+        when :clear then "clear, #{after}"
+        when :same then "the simplest of equals: #{@judgement.equals.map { |one| name(one) }.join("; ")}"
+        when :near then "at most #{Quantity.percent(@judgement.most_lost - 1)} slower than the fastest, #{after}"
+        else "not settled #{after}"
+        end
       end
 
       # @return [String, nil] nil with too few rounds

@@ -34,7 +34,7 @@ module Plait
       # @return [Row, nil] the simplest of the best rows; nil with too few rounds
       def use = @judgement&.best && @judgement.favourite
 
-      # @return [Symbol] :clear, :same, :unsettled, or :unknown where no row is named
+      # @return [Symbol] see {Judgement#certainty}; :unknown where no row is named
       def certainty = use ? @judgement.certainty : :unknown
 
       # @return [Float, nil] seconds of the simplest row ÷ seconds of the named one, the median inside each round
@@ -74,6 +74,7 @@ module Plait
         return "no: too few rounds (#{@judgement.rounds})" unless use
 
         return settled if @judgement.settled?
+        return "yes, at most #{Quantity.percent(@judgement.most_lost - 1)} slower than #{list(unsettled)}" if certainty == :near
 
         "not settled: #{list(unsettled) { |row| " #{Quantity.times(ratio(row))}" }}"
       end

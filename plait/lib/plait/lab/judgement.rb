@@ -16,6 +16,8 @@ module Plait
       ALPHA = 0.05
       # Ratio: rows that differ by no more are the same; raising it calls more rows equal.
       SAME = 1.05
+      # Ratio: a row may be named that is slower than another one by no more; raising it names rows after fewer rounds.
+      NEAR = 1.10
       # The simplest mechanism first; a composed pair is less simple than each of them.
       MECHANISMS = %i[sequence threads fibers hybrid processes ractors].freeze
       private_constant :MECHANISMS
@@ -97,11 +99,19 @@ module Plait
       # @return [Boolean] more rounds would change nothing
       def settled? = unsettled.empty?
 
-      # @return [Symbol] :clear, :same (the best has equals) or :unsettled
-      def certainty
-        return :unsettled unless settled?
+      # The intervals share their errors, so this holds for all rows at once, although the rounds chose the favourite (Hsu's
+      # comparisons with the best).
+      # @return [Float, nil] the factor by which the favourite is slower than the fastest row, at most; nil with too few rounds
+      def most_lost
+        factors = others(favourite).map { |row| times_as_fast(against(row, favourite)) }
+        [1.0, @noise, *factors].max if factors.all?
+      end
 
-        equals.empty? ? :clear : :same
+      # @return [Symbol] :clear, :same (the best has equals), :near (another row may be faster, by {NEAR} at most) or :unsettled
+      def certainty
+        return equals.empty? ? :clear : :same if settled?
+
+        most_lost&.<=(NEAR) ? :near : :unsettled
       end
 
       # @return [Comparison] a row held against another; nil: against the best
@@ -116,6 +126,9 @@ module Plait
         near = [SAME, @noise].max
         @lower_is_better ? ratio <= near : ratio >= 1 / near
       end
+
+      # @return [Float, nil] at most
+      def times_as_fast(found) = found.low && (@lower_is_better ? 1 / found.low : found.high)
 
       def others(row) = rows - [row]
 
