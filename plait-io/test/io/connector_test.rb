@@ -190,8 +190,22 @@ class IoConnectorTest < Minitest::Test
     end
   end
 
+  def test_a_source_port_again_after_its_connection_has_ended
+    own = Addrinfo.tcp("127.0.0.9", 0).bind { |socket| socket.local_address.ip_port }
+    connector = Connector.new(local_address: "127.0.0.9", local_port: own)
+    serving(ECHO) do |port|
+      2.times do
+        socket = connector.connect(Endpoint.tcp("127.0.0.1", port), deadline: within(10))
+        assert_equal("127.0.0.9:#{own}", socket.local_address.inspect_sockaddr)
+        socket.setsockopt(Socket::Option.linger(true, 0)) # no TIME_WAIT
+        socket.close
+      end
+    end
+  end
+
   def test_wrong_options
     assert_raises(Plait::UsageError) { Connector.new(local_address: "nowhere") }
+    assert_raises(Plait::UsageError) { Connector.new(local_port: 5) }
     assert_raises(Plait::UsageError) { Connector.new(keepalive: { idel: 1 }) }
     assert_raises(Plait::UsageError) { Connector.new.connect(Endpoint.tls("localhost", 1)) }
   end

@@ -63,7 +63,7 @@ module Plait
         def stream(client, env)
           env.stream_response do |&on_data|
             client.request(env.method, env.url.to_s, **about(env)) do |response|
-              save(env, response, nil, finished: false)
+              save(env, response, +"", finished: false)
               response.each_piece(&on_data)
             end
           end
@@ -136,10 +136,7 @@ module Plait
         end
 
         def connector(bind)
-          return if bind.nil?
-
-          refuse("request: bind with a port", "give its host alone") if bind[:port].to_i.positive?
-          { **@options.fetch(:connector, {}), local_address: bind[:host] }
+          { **@options.fetch(:connector, {}), local_address: bind[:host], local_port: bind[:port].to_i } if bind
         end
 
         def refuse(what, advice) = raise(UsageError, "the adapter :plait has no option for Faraday's #{what}: #{advice}")

@@ -42,7 +42,7 @@ module Plait
       TLS = %i[verify verify_hostname ca_file ca_path cert_store alpn min_version certificate key chain ciphers hostname
                sessions].freeze
       # The options of {Io::Connector} that a client may set.
-      CONNECTOR = %i[resolver stagger nodelay keepalive local_address].freeze
+      CONNECTOR = %i[resolver stagger nodelay keepalive local_address local_port].freeze
       AGENT = "plait/#{VERSION}".freeze
 
       # @raise [UsageError]

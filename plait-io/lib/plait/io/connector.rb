@@ -25,7 +25,7 @@ module Plait
       # @param tls [TLS::Client, nil] for endpoints that speak TLS
       # @param stagger [Numeric] seconds an address has before the next one is tried beside it
       # @param allow [#call, nil] an Addrinfo => whether it may be connected to; nil: any
-      # @param options [Hash] see {SocketOptions#initialize}: nodelay, keepalive, local_address
+      # @param options [Hash] see {SocketOptions#initialize}: nodelay, keepalive, local_address, local_port
       def initialize(tls: nil, resolver: Resolver.new, stagger: STAGGER, allow: nil, **options)
         @tls = tls
         @resolver = resolver
@@ -147,11 +147,14 @@ module Plait
         # @param keepalive [Boolean, Hash{Symbol => Integer}] let the system probe idle peers; {idle: seconds before the
         #   first probe, interval: seconds between two, count: unanswered ones until the peer counts as dead}
         # @param local_address [String, nil] the source address
+        # @param local_port [Integer] its port, so that there is one connection at a time to a peer; 0: the system takes one
         # @raise [UsageError]
-        def initialize(nodelay: true, keepalive: false, local_address: nil)
+        def initialize(nodelay: true, keepalive: false, local_address: nil, local_port: 0)
+          raise UsageError, "local_port: needs a local_address:" if local_port.positive? && local_address.nil?
+
           @nodelay = nodelay
           @keepalive = keepalive
-          @local_address = local_address && Addrinfo.ip(local_address)
+          @local_address = local_address && Addrinfo.tcp(local_address, local_port)
           check_keepalive
         rescue SocketError
           raise UsageError, "local_address: #{local_address.inspect} is no IP address"
@@ -166,10 +169,16 @@ module Plait
 
           socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if @nodelay
           apply_keepalive(socket) if @keepalive
-          socket.bind(@local_address) if @local_address
+          bind(socket) if @local_address
         end
 
         private
+
+        # The port may still be that of a connection that has ended.
+        def bind(socket)
+          socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_REUSEADDR, 1) if @local_address.ip_port.positive?
+          socket.bind(@local_address)
+        end
 
         def check_keepalive
           return unless @keepalive.is_a?(Hash)
