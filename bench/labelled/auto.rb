@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "plait"
+require_relative "workloads"
+
+module Labelled
+  # Runs each workload's items over and over on: :auto, and on the best fixed rows, in turn. Auto is the slower the longer it
+  # takes to choose, so the seconds matter.
+  class Auto
+    # Items in flight where the items wait and the limit of the label is only that of its few items.
+    WIDE = 256
+    # Items at most: their list is in memory.
+    MOST = 2_000_000
+
+    # @param seconds [Numeric] that the best row of the label takes
+    # @param only [Array<String>] names; none: all
+    def initialize(seconds:, only: [])
+      @seconds = seconds
+      @workloads = Labelled.all.select { |one| one.best && (only.empty? || only.include?(one.name)) }
+    end
+
+    # @return [Boolean] auto takes at most 1.10 × the best on each, and 1.03 × in the median
+    def call
+      ratios = @workloads.map { |one| judge(one) }.sort
+      puts(format("auto ÷ best fixed row: %.3f in the median, %.3f at most", ratios[ratios.size / 2], ratios.last))
+      ratios[ratios.size / 2] <= 1.03 && ratios.last <= 1.10
+    end
+
+    private
+
+    # @return [Float] seconds of auto ÷ seconds of the fastest fixed row
+    def judge(one)
+      items = items_for(one)
+      rows = fixed(one).to_h { |row| [row, seconds(one, items, *row)] }
+      best, least = rows.min_by(&:last)
+      ratio = seconds(one, items, :auto, nil, among: among(one)) / least
+      puts(format("%-16s %8d items, best %-20s %6.2f s, auto %.3f ×, %s", one.name, items.size, best.compact.join(" "), least,
+                  ratio, Plait.last_decision))
+      ratio
+    end
+
+    def items_for(one)
+      seconds(one, one.items, *one.best)
+      pass = seconds(one, one.items, *one.best)
+      one.items.cycle.first((one.items.size * @seconds / pass).ceil.clamp(one.items.size, MOST))
+    end
+
+    def fixed(one)
+      on, limit = one.best
+      [[on, limit], ([on, WIDE] if WAITERS.include?(on) && (one.right & WAITERS).size == WAITERS.size)].compact.uniq
+    end
+
+    # Those that share memory, and what the label names.
+    def among(one) = %i[sequence threads fibers hybrid] | [one.best.first]
+
+    # Results are dropped: some are large.
+    def seconds(one, items, on, limit, **options)
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      Plait.each_result(items, on: on, limit: limit, **options, &one.body).each { |outcome| outcome }
+      Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+    end
+  end
+end
