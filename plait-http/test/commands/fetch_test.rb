@@ -227,14 +227,15 @@ class FetchTest < Minitest::Test
   def test_millions_of_lines_in_little_memory
     hwm = "at_exit { File.write(\"hwm\", File.read(\"/proc/self/status\")[/VmHWM:\\s+(\\d+)/, 1]) }"
     skip "there is no /proc here" unless File.exist?("/proc/self/status")
-    # From Ruby 3.3 on a longer run alone takes 4 MB more, whatever it reads.
+    # From Ruby 3.3 on a longer run alone takes 4 MB more, whatever it reads. 20 MB of garbage may lie between two collections;
+    # the lines themselves would take 100 MB.
     few = RUBY_VERSION < "3.3" ? 1000 : 200_000
     peaks = [few, 1_000_000].map do |count|
       write("urls", "# a line that asks for nothing at all\n" * count)
       assert_equal 0, fetch("--from", "urls", "--out", "#{count}.jsonl", prelude: hwm).code
       File.read(path("hwm")).to_i
     end
-    assert_operator peaks.last - peaks.first, :<, 20_000
+    assert_operator peaks.last - peaks.first, :<, 40_000
   end
 
   private

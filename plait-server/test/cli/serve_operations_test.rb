@@ -510,7 +510,8 @@ class ServeOperationsTest < Minitest::Test
                                       "PWD" => path("current"))
     options = { unsetenv_others: true, chdir: path("current"), err: path("err") }
     pid = Process.spawn(env, *%w[bundle exec plait serve --bind tcp://127.0.0.1:0], *words, options)
-    @port = Integer(wait_until(timeout: 60) { File.read(path("err"))[%r{at http://127\.0\.0\.1:(\d+)$}, 1] })
+    said = -> { File.read(path("err")) }
+    @port = Integer(wait_until(timeout: 120, what: said) { said.call[%r{at http://127\.0\.0\.1:(\d+)$}, 1] })
     pid
   end
 
