@@ -16,8 +16,12 @@ class ProcessesFileBuffersTest < Minitest::Test
 
   def lines = File.readlines(@path, chomp: true)
 
+  # On a busy machine threads of earlier tests may still be about to rest.
+  def at_rest = wait_until { (Thread.list - [Thread.current]).all?(&:stop?) }
+
   # @return [Array<String>] what is in the file after the block, with a line of the parent's before and after it
   def written(mode = "a")
+    at_rest
     File.open(@path, mode) do |file|
       file.puts("head")
       yield file

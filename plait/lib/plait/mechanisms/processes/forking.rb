@@ -93,12 +93,13 @@ module Plait
     CLOSE = IO.instance_method(:close)
     FLUSH = IO.instance_method(:flush)
     WRITE_OUT = (IO.instance_method(:fdatasync) if IO.method_defined?(:fdatasync)) # JRuby has neither this nor fork
-    # How often it looks whether other threads rest, and seconds between two looks: most are about to.
-    LOOKS = 3
+    # Seconds for other threads to rest, and between two looks: most are about to. Raising it delays forks beside a thread that
+    # computes, while a File is open for writing.
+    REST = 0.05
     PAUSE = 0.002
     # Where a thread may have the lock of a File.
     WRITING = %w[write puts print printf putc << p flush fsync fdatasync close].freeze
-    private_constant :CLOSE, :FLUSH, :WRITE_OUT, :LOOKS, :PAUSE, :WRITING
+    private_constant :CLOSE, :FLUSH, :WRITE_OUT, :REST, :PAUSE, :WRITING
 
     class << self
       # In the parent, before a fork: its bytes come before the child's. Regular files only: a FIFO may block. Not
@@ -107,8 +108,8 @@ module Plait
       # fair, and beside a thread that takes it again and again this one may wait without end (Ruby 3.3 and later).
       # @return [Array<IO>] of which the child may get a copy of bytes
       def flush
-        quiet = LOOKS.times.any? { quiet? || !sleep(PAUSE) }
-        buffered.each { |io| attempt { FLUSH.bind_call(io) if quiet && io.stat.file? && quiet? } }
+        limit = Deadline.after(REST)
+        buffered.each { |io| attempt { FLUSH.bind_call(io) if io.stat.file? && quiet_by?(limit) } }
       end
 
       # In the child, first of all: what the parent still holds back is the parent's to write. Of all methods that write
@@ -129,6 +130,12 @@ module Plait
       end
 
       private
+
+      # @param limit [Deadline]
+      def quiet_by?(limit)
+        sleep(PAUSE) until (found = quiet?) || limit.expired?
+        found
+      end
 
       def quiet? = (Thread.list - [Thread.current]).all? { |thread| thread.stop? && !writing?(thread) }
 
