@@ -1,6 +1,8 @@
 /* Wires the bindings; the engines know nothing of Ruby. */
 #include "plait_io.h"
 
+#include "tls/rb_tls.h"
+
 const struct plait_core *plait_core;
 
 RUBY_FUNC_EXPORTED void Init_plait_io(void) {
@@ -20,4 +22,5 @@ RUBY_FUNC_EXPORTED void Init_plait_io(void) {
     plait_init_response();
     plait_init_wire(plait);
     plait_init_rpc(plait);
+    plait_init_tls(plait);
 }

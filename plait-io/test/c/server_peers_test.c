@@ -33,7 +33,7 @@ static struct server_connection *meet(void) {
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
     ours = pair[0];
     peer = pair[1];
-    return server_bring(&server, ours, 0, now);
+    return server_bring(&server, ours, 0, NULL, now);
 }
 
 static void part(void) {

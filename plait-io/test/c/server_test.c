@@ -229,7 +229,7 @@ static void test_is_drained_while_it_is_spooled(const struct server_settings *se
     memset(&other, 0, sizeof other);
     CHECK(server_open(&other, settings) == 0);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
-    struct server_connection *connection = server_bring(&other, pair[0], 0, 0);
+    struct server_connection *connection = server_bring(&other, pair[0], 0, NULL, 0);
     char text[2000] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n";
     CHECK(connection && send(pair[1], text, sizeof text, 0) == sizeof text);
     server_take(&other, events, server_sleep(&other, events, 0), 0);

@@ -21,7 +21,8 @@ class ServerEngineTest < Minitest::Test
   def test_threads_do_not_race_by_kqueue = run_engine(threads(ELSEWHERE))
 
   def test_peers_by_kqueue
-    Sanitized.build(File.join(__dir__, "server_peers_test.c"), "{server,http1}", flags: Sanitized::FLAGS + ELSEWHERE) do |program|
+    flags = Sanitized::FLAGS + ELSEWHERE
+    Sanitized.build(File.join(__dir__, "server_peers_test.c"), "{server,http1,tls}", flags: flags) do |program|
       assert_equal("ok\n", Sanitized.run(program))
     end
   end
@@ -31,7 +32,7 @@ class ServerEngineTest < Minitest::Test
   def threads(system) = Sanitized::FLAGS.map { |flag| flag.sub("address,undefined", "thread") } + system
 
   def run_engine(flags)
-    Sanitized.build(File.join(__dir__, "server_test.c"), "{server,http1}", flags: flags) do |program|
+    Sanitized.build(File.join(__dir__, "server_test.c"), "{server,http1,tls}", flags: flags) do |program|
       assert_equal("ok\n", Sanitized.run(program, *disk))
     end
   end

@@ -11,28 +11,11 @@ require_relative "caller"
 class ServerAcceptorTest < Minitest::Test
   Io = Plait.const_get(:Io)
   # Is told of each connection.
-  Core = Struct.new(:tickets) do
-    def bring(*) = tickets.push(tickets.size).last
-    def cut?(_ticket) = false
+  Core = Struct.new(:sockets) do
+    def bring_secure(socket, *) = sockets.push(socket)
     def statistics = { connections: 0 }
     def hold(_count) = nil
     def room?(_count) = true
-  end
-
-  # As when the server ends just then: a job that was begun may be called off before it runs.
-  def test_who_is_let_in_when_nothing_is_begun_any_more
-    acceptor, endpoint = enter
-    client = Thread.new { OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect) }
-    jobs = []
-    server = Thread.new { acceptor.run { |job| Thread.new(&job) if jobs.push(job).one? } }
-    socket = client.value
-    wait_until { jobs.size == 2 }
-    acceptor.close
-    server.join
-    acceptor.clear
-    assert_raises(OpenSSL::SSL::SSLError, EOFError) { loop { Caller.new(socket).raw } }
-  ensure
-    socket&.io&.close
   end
 
   # On a machine that is busy it is the server which takes its time: whoever waits for it has done all that he can.
@@ -56,7 +39,7 @@ class ServerAcceptorTest < Minitest::Test
   # When there are no descriptors left those that are not needed must not wait for the collector.
   def test_a_connection_that_the_core_does_not_take
     core = Core.new
-    def core.bring(*) = raise(Errno::EMFILE)
+    def core.bring_secure(*) = raise(Errno::EMFILE)
     acceptor, endpoint = enter(core)
     server = Thread.new { acceptor.run { |job| Thread.new(&job) } }
     GC.disable
@@ -110,7 +93,7 @@ class ServerAcceptorTest < Minitest::Test
 
   # Handshakes that wait until they are called off, and go on.
   def hold_up(server, &shaken)
-    server.instance_variable_get(:@listeners).first.define_singleton_method(:stream) do |*arguments, **options|
+    server.instance_variable_get(:@listeners).first.tls.define_singleton_method(:handshake) do |*arguments, **options|
       super(*arguments, **options).tap do
         shaken.call
         sleep

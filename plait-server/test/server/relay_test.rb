@@ -11,7 +11,7 @@ class ServerRelayTest < Minitest::Test
   def setup
     @peer, ours = UNIXSocket.pair
     @core, theirs = UNIXSocket.pair
-    @relay = Plait::Server.const_get(:Relay).new(Plait.const_get(:Io)::Stream.new(ours), theirs, 10) { false }
+    @relay = Plait::Server.const_get(:Relay).new(Plait.const_get(:Io)::Stream.new(ours), theirs)
     @into = String.new(capacity: PIECE.bytesize)
   end
 
@@ -40,7 +40,7 @@ class ServerRelayTest < Minitest::Test
   def test_a_relay_that_is_cancelled_as_it_closes_leaves_no_socket_open
     ours, theirs, *others = UNIXSocket.pair + UNIXSocket.pair
     stream = Struct.new(:io) { def close = raise(Interrupt) }.new(ours)
-    assert_raises(Interrupt) { Plait::Server.const_get(:Relay).new(stream, theirs, 10) { false }.close }
+    assert_raises(Interrupt) { Plait::Server.const_get(:Relay).new(stream, theirs).close }
     assert_predicate(theirs, :closed?)
   ensure
     [ours, theirs, *others].each(&:close)

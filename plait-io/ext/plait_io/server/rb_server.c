@@ -72,21 +72,41 @@ static void server_set_address(struct server_connection *connection, const char 
     else if (inet_pton(AF_INET6, address, connection->address) == 1) connection->family = AF_INET6;
 }
 
-/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is copied. Returns its ticket. */
+/* bring(descriptor, index, address): a connection accepted elsewhere; the descriptor is copied. */
 static VALUE server_bring_one(VALUE self, VALUE descriptor, VALUE index, VALUE address) {
     struct rb_server *server = plait_server_of(self);
     const char *text = StringValueCStr(address);
     int number = fcntl(NUM2INT(descriptor), F_DUPFD_CLOEXEC, 3);
     if (number == -1) rb_sys_fail("a descriptor");
     fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK);
-    struct server_connection *connection = server_bring(&server->engine, number, NUM2INT(index), plait_server_now());
+    struct server_connection *connection = server_bring(&server->engine, number, NUM2INT(index), NULL, plait_server_now());
     if (!connection) {
         int error = errno;
         close(number);
         rb_syserr_fail(error ? error : ENOMEM, SERVER_KERNEL);
     }
     server_set_address(connection, text);
-    return rb_assoc_new(INT2NUM(number), UINT2NUM(connection->generation));
+    return self;
+}
+
+/* bring_secure(socket, index, address): an SSLSocket after its handshake; its descriptor is the core's from then on. */
+static VALUE server_bring_secure(VALUE self, VALUE socket, VALUE index, VALUE address) {
+    struct rb_server *server = plait_server_of(self);
+    const char *text = StringValueCStr(address);
+    int listener = NUM2INT(index);
+    VALUE raw = rb_funcall(socket, rb_intern("to_io"), 0);
+    int number = plait_descriptor_of(raw);
+    fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK);
+    struct server_secure *secure = plait_server_secure(server, socket);
+    struct server_connection *connection = server_bring(&server->engine, number, listener, secure, plait_server_now());
+    if (!connection) {
+        int error = errno;
+        secure->release(secure);
+        rb_syserr_fail(error ? error : ENOMEM, SERVER_KERNEL);
+    }
+    server_set_address(connection, text);
+    rb_funcall(raw, rb_intern("autoclose="), 1, Qfalse);
+    return self;
 }
 
 /* hold(count): descriptors in front of connections that are brought; below 0: they are there no more */
@@ -98,12 +118,6 @@ static VALUE server_hold_some(VALUE self, VALUE count) {
 /* room?(count): whether there may be so many descriptors more */
 static VALUE server_has_room_for(VALUE self, VALUE count) {
     return server_has_room(&plait_server_of(self)->engine, NUM2UINT(count)) ? Qtrue : Qfalse;
-}
-
-/* cut?(ticket): of one that was brought and has ended: whether its last answer was cut, though only its end tells */
-static VALUE server_has_cut(VALUE self, VALUE ticket) {
-    int number = NUM2INT(rb_ary_entry(ticket, 0));
-    return server_was_cut(&plait_server_of(self)->engine, number, NUM2UINT(rb_ary_entry(ticket, 1))) ? Qtrue : Qfalse;
 }
 
 /* ---- from outside ---- */
@@ -190,9 +204,9 @@ static VALUE server_define_core(VALUE self, VALUE server_class) {
     rb_define_method(core, "initialize", server_initialize, 5);
     rb_define_method(core, "listen", server_listen_to, -1);
     rb_define_method(core, "bring", server_bring_one, 3);
+    rb_define_method(core, "bring_secure", server_bring_secure, 3);
     rb_define_method(core, "hold", server_hold_some, 1);
     rb_define_method(core, "room?", server_has_room_for, 1);
-    rb_define_method(core, "cut?", server_has_cut, 1);
     rb_define_method(core, "sweep", server_sweep_now, 0);
     rb_define_method(core, "drain", server_begin_to_end, 0);
     rb_define_method(core, "retire", server_retire, 0);

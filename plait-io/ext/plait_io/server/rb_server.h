@@ -39,6 +39,13 @@ struct rb_server_remainder {
     size_t at;  /* bytes of it that are done with */
 };
 
+/* A connection's TLS. */
+struct rb_server_secure {
+    struct server_secure engine; /* the first */
+    struct rb_server_secure **place, *next; /* in the list of its server, which marks `socket` */
+    VALUE socket; /* an OpenSSL::SSL::SSLSocket */
+};
+
 /* A worker that runs the app: the struct lies on its stack. */
 struct rb_server_worker {
     VALUE queue;  /* a Thread::Queue, at which the worker waits until it is called; nil, if it is one of `resting` then */
@@ -62,6 +69,7 @@ struct rb_server {
     VALUE io;      /* the descriptor of the kernel's set, for schedulers; made when the first fiber waits */
     struct rb_server_listener listeners[SERVER_LISTENERS];
     struct rb_server_remainder *remainders;
+    struct rb_server_secure *secures;
     struct exchange *performing; /* requests whose app runs */
     double yielded; /* when other fibers were last let run */
     double waited;  /* seconds that the request at hand has waited for its turn; below 0: it has not */
@@ -208,6 +216,10 @@ void plait_server_respond(struct exchange *exchange, VALUE response);
 
 /* What is still to be sent of a body, an Array of Strings: the app may change them. */
 struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE body);
+
+/* Of a connection by TLS, an OpenSSL::SSL::SSLSocket after its handshake; raises where that can't be used. */
+struct server_secure *plait_server_secure(struct rb_server *server, VALUE socket);
+VALUE plait_server_socket_of(const struct server_secure *secure);
 
 VALUE plait_server_handle(const struct exchange *exchange);
 

@@ -8,10 +8,14 @@
 #include <ruby/thread.h>
 
 #include "server_file.h"
+#include "server_send.h"
 
 static VALUE exchange_class;
 
 enum { GENERATION_SHIFT = 24 };
+
+/* Bytes of a file read at once for TLS: they lie on the stack, which may be a fiber's. And how many are sent before others run. */
+enum { FILE_PIECE = 16 * 1024, FILE_TURN = 256 * 1024 };
 
 VALUE plait_server_handle(const struct exchange *exchange) {
     uint64_t ticket = (uint64_t)exchange->generation << GENERATION_SHIFT | (uint32_t)exchange->number;
@@ -88,11 +92,33 @@ static void *server_exchange_send_part(void *argument) {
     return NULL;
 }
 
+/*
+ * By TLS: a piece that the peer does not take lies in the outbox, and no other is read before it has. Nothing else may call libssl
+ * for this connection meanwhile, so it keeps the GVL.
+ */
+static VALUE server_exchange_encrypt_file(struct server_connection *connection, int file, off_t offset, size_t count) {
+    char piece[FILE_PIECE];
+    size_t done = 0;
+    while (done < count && done < FILE_TURN) {
+        if (connection->outbox && server_flush(connection) != 0) return Qnil;
+        if (connection->outbox) break;
+
+        ssize_t size = pread(file, piece, count - done < FILE_PIECE ? count - done : FILE_PIECE, offset + (off_t)done);
+        if (size <= 0) return done > 0 ? SIZET2NUM(done) : size == 0 ? Qfalse : Qnil;
+        struct iovec part = {.iov_base = piece, .iov_len = (size_t)size};
+        if (server_send(connection, &part, 1) < 0) return Qnil;
+        done += (size_t)size;
+    }
+    return SIZET2NUM(done);
+}
+
 /* send_file(descriptor, offset, count): returns the bytes sent, 0 when it would wait, nil when it is gone. */
 static VALUE server_exchange_send_file(VALUE self, VALUE descriptor, VALUE offset, VALUE count) {
     struct rb_server *server;
     struct server_connection *connection = server_exchange_connection_of(self, &server);
     if (!connection) return Qnil;
+
+    if (connection->secure) return server_exchange_encrypt_file(connection, NUM2INT(descriptor), NUM2OFFT(offset), NUM2SIZET(count));
 
     struct file_part part = {.to = connection->number, .from = NUM2INT(descriptor), .offset = NUM2OFFT(offset)};
     part.count = NUM2SIZET(count);
@@ -134,7 +160,10 @@ static VALUE server_exchange_number(VALUE self) {
     return connection ? INT2NUM(connection->number) : Qnil;
 }
 
-/* detach: [descriptor, bytes that were received behind the request], the caller's from now on; nil when it is gone. */
+/*
+ * detach: [descriptor, bytes that were received behind the request, what speaks TLS or nil], the caller's from now on; nil when it is
+ * gone.
+ */
 static VALUE server_exchange_detach(VALUE self) {
     struct rb_server *server;
     struct server_connection *connection = server_exchange_connection_of(self, &server);
@@ -142,10 +171,11 @@ static VALUE server_exchange_detach(VALUE self) {
 
     const struct server_intake *intake = connection->intake;
     VALUE rest = intake ? rb_str_new(intake->data + intake->at, (long)(intake->size - intake->at)) : rb_str_new(NULL, 0);
+    VALUE secure = plait_server_socket_of(connection->secure);
     int number = server_detach(&server->engine, connection);
     server_forget(connection);
     rb_update_max_fd(number);
-    return rb_assoc_new(INT2NUM(number), rest);
+    return rb_ary_new_from_args(3, INT2NUM(number), rest, secure);
 }
 
 /* env: of the request, while its app runs; else nil */

@@ -16,6 +16,7 @@ static void server_object_mark(void *data) {
     rb_gc_mark(server->io);
     rb_gc_mark(server->scheduler);
     for (const struct rb_server_remainder *one = server->remainders; one; one = one->next) rb_gc_mark(one->body);
+    for (const struct rb_server_secure *one = server->secures; one; one = one->next) rb_gc_mark(one->socket);
     for (int index = 0; index < SERVER_LISTENERS; index++) {
         for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(server->listeners[index].templates[size]);
         rb_gc_mark(server->listeners[index].name);

@@ -1,6 +1,6 @@
 /*
  * The connections of an HTTP/1.1 server: a set of the kernel's that each is registered in once, edge-triggered; what has come
- * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 80 bytes; only one in
+ * on them, parsed; what they have not taken yet. A connection between two requests is one struct of 88 bytes; only one in
  * the middle of something has more memory.
  *
  * One thread at a time uses it; only `server_sleep` and `server_wake` may be called while others run.
@@ -23,9 +23,6 @@ enum { SERVER_LISTENERS = 16 };
 
 /* Connections in a chunk of the table. */
 enum { SERVER_CHUNK = 512 };
-
-/* Connections that were cut, of which is remembered that they were. */
-enum { SERVER_CUTS = 256 };
 
 /* Memory of bodies that have gone to their files, kept for the next ones. */
 enum { SERVER_SPARES = 16 };
@@ -71,8 +68,6 @@ struct server {
     struct server_body spares[SERVER_SPARES]; /* with nothing in them but memory */
     int spare;                /* how many */
     struct server_spooler *spooler; /* NULL: there was nothing to write yet */
-    uint64_t cut[SERVER_CUTS];  /* tickets of cut connections, see server_was_cut */
-    unsigned cuts;              /* how many so far */
     size_t filled; /* bytes in `buffer` */
     char buffer[SERVER_READ];
 };
@@ -106,17 +101,17 @@ size_t server_bytes(const struct server *server);
 /* Accepts from a listening socket that does not block; SERVER_NONE: the caller accepts, and brings the connections. */
 int server_listen(struct server *server, int listener);
 
-/* Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. */
-struct server_connection *server_bring(struct server *server, int number, int index, double now);
+/*
+ * Takes a connection that was accepted elsewhere; NULL without memory, and then it is not taken. `secure`: the handshake of its TLS
+ * is over; NULL: it has none.
+ */
+struct server_connection *server_bring(struct server *server, int number, int index, struct server_secure *secure, double now);
 
 /* A caller that brings connections reports how many descriptors more, or fewer, it has open. */
 void server_hold_descriptors(struct server *server, int count);
 
 /* Whether so many further descriptors leave the app its own share. */
 bool server_has_room(const struct server *server, uint32_t descriptors);
-
-/* Of one that has ended lately: whether it did so in the middle of an answer that only its end was to end. */
-bool server_was_cut(const struct server *server, int number, uint32_t generation);
 
 /* Accepts no more. */
 void server_deafen(struct server *server);
@@ -195,7 +190,7 @@ void server_refuse(struct server *server, struct server_connection *connection, 
 /* Closes it now. */
 void server_drop(struct server *server, struct server_connection *connection);
 
-/* It is no longer ours; its descriptor stays open, and is returned. The bytes received are in its intake. */
+/* It is no longer ours; its descriptor stays open, and is returned. The bytes received are in its intake, its TLS in `secure`. */
 int server_detach(struct server *server, struct server_connection *connection);
 
 /* Frees what server_detach has left. */

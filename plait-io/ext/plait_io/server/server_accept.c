@@ -46,10 +46,11 @@ static bool server_accept_one(struct server *server, int index, double now) {
     return true;
 }
 
-struct server_connection *server_bring(struct server *server, int number, int index, double now) {
+struct server_connection *server_bring(struct server *server, int number, int index, struct server_secure *secure, double now) {
     struct server_connection *connection = server_admit(server, number);
     if (!connection) return NULL;
 
+    connection->secure = secure;
     connection->listener = (uint8_t)index;
     connection->family = AF_UNIX;
     server->counts.accepted++;

@@ -40,6 +40,12 @@ struct server_remainder {
     void (*release)(struct server_remainder *remainder);
 };
 
+/* What a connection speaks TLS by; its owner frees it. */
+struct server_secure {
+    struct ssl_st *ssl;
+    void (*release)(struct server_secure *secure);
+};
+
 struct server_body {
     char *data;      /* the heap's: what is not in the file; NULL: nothing */
     size_t kept;     /* bytes of it */
@@ -77,6 +83,7 @@ struct server_connection {
     struct server_intake *intake; /* NULL: nothing is there */
     struct server_outbox *outbox; /* NULL: all was taken */
     struct server_remainder *remainder; /* to be sent behind it; NULL: nothing */
+    struct server_secure *secure; /* NULL: it speaks no TLS */
     double since;                 /* when it was put at the end of its queue */
     int number;                   /* its descriptor; SERVER_NONE: there is none */
     int before, after;            /* its neighbours in the queue */

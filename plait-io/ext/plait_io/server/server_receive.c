@@ -5,6 +5,8 @@
 #include "server_send.h"
 #include "server_table.h"
 
+#include "../tls/tls.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,7 +335,18 @@ static int server_receive_parse(struct server *server, struct server_connection 
 
 /* ---- reading ---- */
 
+/* Once the socket has been read the kernel does not report the bytes that TLS still holds: all are taken, but for a full buffer. */
+static ssize_t server_receive_decrypted(struct server *server, struct server_connection *connection) {
+    bool drained;
+    ssize_t size = tls_receive(connection->secure->ssl, server->buffer, SERVER_READ, &drained);
+    if (drained && !(connection->ended && size > 0)) connection->readable = false;
+    if (size > 0) server->filled = (size_t)size;
+    return size;
+}
+
 static ssize_t server_receive_receive(struct server *server, struct server_connection *connection) {
+    if (connection->secure) return server_receive_decrypted(server, connection);
+
     ssize_t size;
     do {
         size = recv(connection->number, server->buffer, SERVER_READ, MSG_DONTWAIT);

@@ -5,6 +5,8 @@
 #include "server_system.h"
 #include "server_table.h"
 
+#include "../tls/tls.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -47,6 +49,20 @@ static int server_send_advance(struct iovec *parts, int count, size_t sent) {
     return done;
 }
 
+/* Small parts make one record. What was not taken is sent again from the outbox, which begins with the same bytes. */
+static ssize_t server_send_encrypted(const struct server_secure *secure, const struct iovec *parts, int count) {
+    if (count == 1 || parts->iov_len >= TLS_RECORD) return tls_send(secure->ssl, parts->iov_base, parts->iov_len);
+
+    char record[TLS_RECORD];
+    size_t size = 0;
+    for (int index = 0; index < count && size < TLS_RECORD; index++) {
+        size_t room = TLS_RECORD - size, more = parts[index].iov_len < room ? parts[index].iov_len : room;
+        memcpy(record + size, parts[index].iov_base, more);
+        size += more;
+    }
+    return tls_send(secure->ssl, record, size);
+}
+
 static ssize_t server_send_transmit_once(int number, struct iovec *parts, int count) {
     int flags = MSG_DONTWAIT | SERVER_NO_SIGNAL;
     if (count == 1) return send(number, parts->iov_base, parts->iov_len, flags);
@@ -55,10 +71,12 @@ static ssize_t server_send_transmit_once(int number, struct iovec *parts, int co
     return sendmsg(number, &message, flags);
 }
 
-static ssize_t server_send_transmit(int number, struct iovec *parts, int count) {
+static ssize_t server_send_transmit(const struct server_connection *connection, struct iovec *parts, int count) {
+    if (connection->secure) return server_send_encrypted(connection->secure, parts, count);
+
     ssize_t sent;
     do {
-        sent = server_send_transmit_once(number, parts, count);
+        sent = server_send_transmit_once(connection->number, parts, count);
     } while (sent == -1 && errno == EINTR);
     return sent;
 }
@@ -97,7 +115,7 @@ int server_flush(struct server_connection *connection) {
     struct server_outbox *outbox = connection->outbox;
     while (outbox && outbox->at < outbox->size) {
         struct iovec part = {.iov_base = outbox->data + outbox->at, .iov_len = outbox->size - outbox->at};
-        ssize_t sent = server_send_transmit(connection->number, &part, 1);
+        ssize_t sent = server_send_transmit(connection, &part, 1);
         if (sent == -1) return errno == EAGAIN ? 0 : errno;
         outbox->at += (size_t)sent;
         outbox->taken += (size_t)sent;
@@ -114,7 +132,7 @@ ssize_t server_send(struct server_connection *connection, struct iovec *parts, i
         if (error != 0) return -error;
     }
     while (count > 0 && !connection->outbox) {
-        ssize_t sent = server_send_transmit(connection->number, parts, count);
+        ssize_t sent = server_send_transmit(connection, parts, count);
         if (sent == -1 && errno != EAGAIN) return -errno;
         if (sent == -1) break;
         int done = server_send_advance(parts, count, (size_t)sent);
@@ -128,7 +146,9 @@ ssize_t server_send(struct server_connection *connection, struct iovec *parts, i
 static void server_send_close_gently(struct server *server, struct server_connection *connection, double now) {
     bool unread = connection->readable || connection->intake || server_has_come(connection);
     connection->open_ended = false; /* it is whole */
-    if (!unread || connection->ended || shutdown(connection->number, SHUT_WR) != 0) return server_drop(server, connection);
+    if (!unread || connection->ended) return server_drop(server, connection);
+    if (connection->secure) tls_finish(connection->secure->ssl);
+    if (shutdown(connection->number, SHUT_WR) != 0) return server_drop(server, connection);
 
     server_free_intake(connection);
     connection->lingering = true;

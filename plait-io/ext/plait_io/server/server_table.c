@@ -1,6 +1,8 @@
 /* The table of connections, the lists and queues in which they stand, and how one ends. */
 #include "server_table.h"
 
+#include "../tls/tls.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -115,31 +117,29 @@ static void server_table_leave(struct server *server, struct server_connection *
 }
 
 /*
- * A cut answer must not look complete. Between UNIX sockets there are no resets: the caller that has brought the connection can
- * ask. To disconnect resets a connection even if another process has its descriptor. Where the system refuses that,
- * close(2) resets it.
+ * A cut answer must not look complete. To disconnect resets a connection even if another process has its descriptor. Where the system
+ * refuses that, close(2) resets it.
  */
-static void server_table_end_by_reset(struct server *server, const struct server_connection *connection, int number) {
+static void server_table_end_by_reset(int number) {
     struct sockaddr unspecified = {.sa_family = AF_UNSPEC};
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     if (connect(number, &unspecified, sizeof unspecified) != 0) {
         setsockopt(number, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
-    server->cut[server->cuts++ % SERVER_CUTS] = server_table_ticket_of(number, connection->generation);
 }
 
-bool server_was_cut(const struct server *server, int number, uint32_t generation) {
-    uint64_t ticket = server_table_ticket_of(number, generation);
-    for (unsigned index = 0; index < server->cuts && index < SERVER_CUTS; index++) {
-        if (server->cut[index] == ticket) return true;
-    }
-    return false;
+/* Without a goodbye, where something was cut: the peer has to see that. */
+static void server_table_say_goodbye(const struct server_connection *connection) {
+    bool whole = !connection->open_ended && !connection->outbox && !connection->remainder && !connection->lingering &&
+                 !connection->busy;
+    if (connection->secure && whole && !connection->lost) tls_finish(connection->secure->ssl);
 }
 
 void server_drop(struct server *server, struct server_connection *connection) {
     int number = connection->number;
+    server_table_say_goodbye(connection);
     server_table_leave(server, connection);
-    if (connection->open_ended) server_table_end_by_reset(server, connection, number);
+    if (connection->open_ended) server_table_end_by_reset(number);
     server_forget(connection);
     if (server->forks != forks) shutdown(number, SHUT_RDWR); /* or it would last as long as the fork */
     close(number);
@@ -151,6 +151,8 @@ void server_forget(struct server_connection *connection) {
     free(connection->outbox);
     connection->outbox = NULL;
     server_free_remainder(connection);
+    if (connection->secure) connection->secure->release(connection->secure);
+    connection->secure = NULL;
 }
 
 int server_detach(struct server *server, struct server_connection *connection) {

@@ -15,8 +15,8 @@ module Plait
       LOOK = 0.02
       # Seconds that a connection may take to arrive while others wait; after that it makes room for them.
       PATIENCE = 1
-      # Descriptors of a connection with its pair of sockets to the core; HTTP/2 counts its streams apart.
-      EACH = 3
+      # Descriptors of a connection; HTTP/2 counts its streams apart.
+      EACH = 1
       # Of a stream: a pair of sockets.
       PAIR = 2
 
@@ -27,19 +27,18 @@ module Plait
         @number, @http2_number = numbers
         @options = options
         @arriving = {}.compare_by_identity # sockets whose protocol is not known yet: when each came, the oldest first
-        @sockets = {}.compare_by_identity # admitted connections without a relay, since there is
-        @relays = {}.compare_by_identity
+        @sockets = {}.compare_by_identity # admitted connections that the core has not
         @multiplexed = {}.compare_by_identity # connections of HTTP/2: how many slots of each are counted as descriptors
       end
 
       # Accepts until it is closed.
       # @yield starts a job beside it
-      def run(&start)
+      def run
         @listener.each do |socket|
           @core.hold(EACH)
           @sockets[socket] = true
           @arriving[socket] = Deadline.now
-          yield -> { let_in(socket, &start) }
+          yield -> { let_in(socket) }
           make_room while full? && !@closed
         end
       end
@@ -52,7 +51,7 @@ module Plait
       end
 
       # Closes connections that were admitted, and got no job.
-      def clear = [@arriving, @relays].each { |all| all.each_key(&:close) }
+      def clear = @arriving.each_key(&:close)
 
       # Counts the descriptors of slots that have ended no more.
       def recount
@@ -60,7 +59,7 @@ module Plait
       end
 
       # @return [Boolean] whether an answer is not sent yet
-      def busy? = !@multiplexed.empty? || !@relays.empty?
+      def busy? = !@multiplexed.empty?
 
       # @return [Boolean] whether a connection is in that has not shown yet what it speaks
       def arriving? = !@sockets.empty?
@@ -87,9 +86,9 @@ module Plait
         @core.hold(slots - before)
       end
 
-      # The core, or a relay, counts an admitted connection from now on.
-      def release(socket, held = EACH)
-        @core.hold(-held) if @sockets.delete(socket)
+      # The core counts an admitted connection from now on.
+      def release(socket)
+        @core.hold(-EACH) if @sockets.delete(socket)
       end
 
       # A connection of HTTP/2 counts, and each of its streams.
@@ -128,16 +127,17 @@ module Plait
       def bring_stream(connection, address)
         raise Errno::EMFILE if short?(PAIR)
 
-        bring(address, @http2_number).first.tap { count_slots(connection, connection.slots + 1) }
+        bring(address).tap { count_slots(connection, connection.slots + 1) }
       end
 
-      # @return [Array(UNIXSocket, Object)] our end of a connection to the core, and the core's ticket for it
-      def bring(address, number)
+      # @return [UNIXSocket] our end of a connection to the core
+      def bring(address)
         ours, theirs = UNIXSocket.pair
-        [ours, ticket = @core.bring(theirs.fileno, number, address)]
+        brought = @core.bring(theirs.fileno, @http2_number, address)
+        ours
       ensure
         theirs&.close # the core has a descriptor of its own
-        ours&.close unless ticket
+        ours&.close unless brought
       end
 
       def address_of(socket) = socket.remote_address.then { |remote| remote.ip? ? remote.ip_address : "127.0.0.1" }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "relay"
 require "plait/io/native"
 require "plait/io/orphaned_fork"
 require "plait/values/errors"
@@ -16,7 +17,8 @@ module Plait
     #   could be, false when the file is shorter, nil when the connection is gone
     # - `number`: its descriptor, `minor`: of the request's HTTP/1.minor, `answering?`: whether some of an answer was sent
     # - `env`: of the request, while its app runs; else nil
-    # - `detach`: its descriptor and what was received behind the request: the caller's from then on
+    # - `detach`: its descriptor, what was received behind the request, and the socket that speaks TLS, or nil: the caller's
+    #   from then on
     Exchange = Struct.new(:core, :ticket, :serial)
 
     # See {Exchange} above.
@@ -47,8 +49,8 @@ module Plait
         socket
       end
 
-      def socket(number, rest)
-        socket = Socket.for_fd(number)
+      def socket(number, rest, secure)
+        socket = secure ? Relay.begin(secure) : Socket.for_fd(number)
         socket.sync = true
         socket.ungetbyte(rest) unless rest.empty?
         socket
@@ -95,11 +97,10 @@ module Plait
     # - `new(app, reply, hybrid, spawner, settings)`: the spawner has a further worker begin, which calls `work`
     # - `listen(io, scheme, name, port, protocol = "HTTP/1.1")`: accepts there; returns a number. With nil for `io` nothing is
     #   accepted, and the number is for `bring`
-    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the core takes a copy of the descriptor.
-    #   Returns a ticket
+    # - `bring(descriptor, number, address)`: a connection that was accepted elsewhere; the core takes a copy of the descriptor
+    # - `bring_secure(socket, number, address)`: an SSLSocket after its handshake; its descriptor is the core's from then on
     # - `hold(count)`: descriptors that are in front of connections which are brought, or below 0: no longer are;
     #   `room?(count)`: whether so many more may be
-    # - `cut?(ticket)`: of one that was brought and has ended, whether its answer was cut where only its end could tell
     # - `begin`: the first worker; `work`: the life of one, until `halt`
     # - `sweep`: ends what takes too long; to be called now and then
     # - `retire`: takes no new connections, and closes each of the others after its next request

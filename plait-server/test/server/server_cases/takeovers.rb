@@ -22,6 +22,43 @@ module ServerCases
       assert_serves
     end
 
+    # Programs for WebSocket read and write a socket of the system.
+    def test_a_connection_that_an_app_takes_over_speaks_tls_still
+      assert_no_leaks do
+        caller, socket = taken_over_by_tls("early")
+        assert_equal("early", socket.readpartial(10))
+        large = Random.new(6).bytes(1_000_000)
+        writer = Thread.new { socket.write(large) }
+        assert_equal(large, caller.raw(large.bytesize))
+        writer.join
+        caller.send("ping")
+        assert_equal("ping", socket.readpartial(10))
+        socket.write("last")
+        socket.close
+        assert_equal("last", caller.rest)
+        caller.close
+        @server.stop(within: 1)
+        assert(@thread.join(20))
+      end
+    end
+
+    def test_a_peer_that_ends_what_an_app_has_taken_over
+      caller, socket = taken_over_by_tls
+      caller.close
+      assert_predicate(socket, :eof?)
+      socket.close
+    end
+
+    # @return [Array(Caller, UNIXSocket)] the peer, and what the app has
+    def taken_over_by_tls(early = "")
+      taken = Thread::Queue.new
+      serve_tls(lint: false) do |env|
+        taken << env["rack.hijack"].call
+        [200, {}, []]
+      end
+      [connect_tls.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n#{early}"), taken.pop]
+    end
+
     # As Rack 2 has it, and the gem faye-websocket needs it.
     def test_the_socket_of_a_full_hijack_is_in_env
       serve(lint: false) do |env|

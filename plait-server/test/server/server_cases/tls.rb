@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "openssl"
+require "tempfile"
 require "plait/io/tls"
 require "support/certificates"
 
@@ -48,6 +49,56 @@ module ServerCases
       2.times { assert_equal(body, connect_tls.get.body) }
     end
 
+    def test_each_byte_is_a_record_of_its_own
+      serve_tls { |env| [200, {}, [env["PATH_INFO"], env["rack.input"].read]] }
+      caller = connect_tls
+      request = "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: a\r\n\r\n"
+      request.each_char { |byte| caller.send(byte) }
+      assert_equal(%w[/aabc /b], Array.new(2) { caller.hear.body })
+    end
+
+    def test_requests_that_follow_in_one_record
+      serve_tls { |env| [200, {}, [env["PATH_INFO"]]] }
+      caller = connect_tls.send((1..200).map { |number| "GET /#{number} HTTP/1.1\r\nHost: a\r\n\r\n" }.join)
+      assert_equal((1..200).map { |number| "/#{number}" }, Array.new(200) { caller.hear.body })
+    end
+
+    def test_an_older_tls
+      serve_tls { [200, {}, ["x"]] }
+      @context.max_version = :TLS1_2
+      caller = connect_tls
+      2.times { assert_equal("x", caller.get.body) }
+    end
+
+    # The peer takes little at once: what is left of a record is sent again from other memory.
+    def test_answers_that_are_taken_slowly_over_tls
+      bytes = Random.new(5).bytes(6_000_000)
+      Tempfile.create do |file|
+        file.write(bytes)
+        file.flush
+        named = Struct.new(:to_path) { def each = yield("not this") }
+        bodies = { "/parts" => bytes.scan(/.{1,1000}/mn), "/file" => named.new(file.path), "/whole" => [bytes],
+                   "/pieces" => Streams::Pieces.new(*bytes.scan(/.{1,30000}/mn)) }
+        serve_tls(lint: false) { |env| [200, { "content-length" => bytes.bytesize.to_s }, bodies.fetch(env["PATH_INFO"])] }
+        bodies.each_key do |path|
+          caller = connect_tls.send("GET #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+          received = "".b
+          received << caller.raw.tap { sleep(0.0005) } until received.end_with?(bytes[-1000..])
+          assert_equal(bytes, received.split("\r\n\r\n", 2).last, path)
+        end
+      end
+    end
+
+    def test_the_collector_leaves_connections_over_tls_alone
+      serve_tls { [200, {}, ["x"]] }
+      callers = Array.new(20) { connect_tls }
+      3.times do
+        GC.start
+        GC.compact if GC.respond_to?(:compact)
+        callers.each { |caller| assert_equal("x", caller.get.body) }
+      end
+    end
+
     # Without a goodbye a client has to think that somebody has cut the connection; behind what was cut there is none.
     def test_the_goodbye
       serve_tls(idle_timeout: 3, lint: false) do |env|
@@ -55,8 +106,11 @@ module ServerCases
       end
       ["GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]
         .each { |bytes| assert_includes(connect_tls.send(bytes).rest, "whole") }
-      error = assert_raises(OpenSSL::SSL::SSLError) { connect_tls.send("GET /cut HTTP/1.0\r\n\r\n").rest }
-      assert_match(/unexpected eof/, error.message)
+      ["GET /cut HTTP/1.0\r\n\r\n", "GET /cut HTTP/1.1\r\nHost: a\r\n\r\n"].each do |bytes|
+        caller = connect_tls.send(bytes)
+        error = assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET) { loop { caller.raw } }
+        assert_match(/unexpected eof|reset by peer/, error.message)
+      end
     end
 
     # The core is done with it before the peer has taken it all.
