@@ -41,38 +41,6 @@ if Plait.const_get(:Native).available?
       end
     end
 
-    # OpenSSL may have to send before it can receive, or the other way round.
-    class Crossed
-      attr_reader :to_io
-
-      def initialize(io, receives: [], sends: [])
-        @to_io = io
-        @receives = receives
-        @sends = sends
-      end
-
-      def receive_now(length, buffer, **options) = @receives.shift || @to_io.read_nonblock(length, buffer, **options)
-      def send_now(bytes, **options) = @sends.shift || @to_io.write_nonblock(bytes, **options)
-      def close = @to_io.close
-    end
-
-    def test_a_receive_waits_until_openssl_can_send
-      with_crossed(receives: %i[wait_writable wait_writable]) do |future, talker|
-        talker.answer(talker.hear[1], 5)
-        assert_equal(5, future.value(20))
-      end
-    end
-
-    def test_a_send_waits_until_openssl_has_received
-      with_crossed(sends: [:wait_readable]) do |future, talker|
-        waiting = Thread.new { future.value(20) }
-        wait_until_asleep([waiting])
-        talker.say(2, "any", [])
-        talker.answer(talker.hear[1], 5)
-        assert_equal(5, waiting.value)
-      end
-    end
-
     private
 
     def under_stress
@@ -80,15 +48,6 @@ if Plait.const_get(:Native).available?
       yield
     ensure
       GC.stress = false
-    end
-
-    def with_crossed(**steps)
-      ours, theirs = UNIXSocket.pair
-      connection = Plait::RPC.const_get(:Connection).new(Crossed.new(ours, **steps))
-      yield connection.call(:m, []), Talker.new(theirs)
-    ensure
-      connection&.close
-      theirs&.close
     end
 
     def pair

@@ -10,7 +10,6 @@
 #include "rb_rpc_line_members.h"
 #include "rb_rpc_line_receive.h"
 #include "rb_rpc_line_roles.h"
-#include "rb_rpc_line_secure.h"
 #include "rb_rpc_line_send.h"
 #include "rb_rpc_call_batch.h"
 #include "rb_rpc_round.h"
@@ -56,7 +55,6 @@ void plait_init_rpc(VALUE plait) {
     plait_init_rpc_line_roles();
     plait_init_rpc_line_end();
     plait_init_rpc_line_receive();
-    plait_init_rpc_line_secure();
     plait_init_rpc_line_send();
     VALUE native = rb_define_module_under(plait, "NativeRPC");
     rb_define_singleton_method(native, "define_line", rpc_native_rpc_define_line, 1);

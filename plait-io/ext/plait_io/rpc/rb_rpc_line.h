@@ -76,6 +76,7 @@ struct line {
     VALUE self;
     VALUE io;                 /* the socket */
     VALUE secure;             /* OpenSSL's, over it; or nil */
+    struct ssl_st *ssl;       /* libssl's of that */
     VALUE parser;             /* NativeParser */
     VALUE writer;             /* NativeWriter: frames that were not given to the kernel yet; nil when it isn't needed */
     VALUE parts;              /* Strings before the writer's: they are being sent; or nil */
@@ -116,7 +117,6 @@ struct line {
     bool batches;             /* requests are handed on together */
     bool raw;                 /* the peer is an old one */
     bool drained;             /* the last receive took all there was: wait before the next */
-    bool crossed;             /* OpenSSL has to send something before it receives more */
     bool reading;             /* the reader waits for the socket */
     bool watched;             /* and looks soon which member goes on */
     bool expected;            /* the member that has just left calls again at once, and wakes the others then */

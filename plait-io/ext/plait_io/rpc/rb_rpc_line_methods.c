@@ -7,6 +7,7 @@
 #include "../messagepack_rpc/rb_messagepack_rpc.h"
 #include "../messagepack_rpc/rb_messagepack_rpc_small.h"
 #include "../plait_io.h"
+#include "../tls/rb_tls.h"
 #include "rb_rpc_line_end.h"
 #include "rb_rpc_line_members.h"
 #include "rb_rpc_line_receive.h"
@@ -114,7 +115,10 @@ static VALUE rpc_line_initialize(int argc, VALUE *argv, VALUE self) {
     rb_get_kwargs(keywords, names, 3, 2, values);
     plait_messagepack_rpc_missing(parser); /* raises unless it is one */
     line->io = rb_io_get_io(io);
-    if (line->io != io) line->secure = io;
+    if (line->io != io) {
+        line->ssl = plait_tls_of(io);
+        line->secure = io;
+    }
     line->parser = parser;
     line->connection = connection;
     line->room = NUM2SIZET(values[0]);

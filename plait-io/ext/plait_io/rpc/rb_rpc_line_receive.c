@@ -99,13 +99,11 @@ static void rpc_line_receive_secure(struct line *line, struct receive *receive) 
     do {
         step = plait_line_secure_receive(line);
         if (step.count > 0) total += (size_t)step.count;
-    } while (line->served && step.count > 0 && total < CHUNK);
-    bool drained = line->served ? step.count < 0 : total < LINE_RECORD;
-    receive->room = total + drained;
+    } while (line->served && step.count > 0 && !step.drained && total < CHUNK);
+    receive->room = total + step.drained;
     receive->received = total > 0 ? (ssize_t)total : step.count;
     receive->failure = step.failure;
     receive->error = EAGAIN;
-    line->crossed = step.crossed;
 }
 
 static void rpc_line_receive_small(struct line *line, struct receive *receive) {
@@ -155,7 +153,7 @@ static VALUE rpc_line_receive_undisturbed(VALUE argument) {
 
 /* `small`: what comes is copied, even of a large string. */
 static ssize_t rpc_line_receive_portion(struct line *line, bool small) {
-    if (NIL_P(line->secure)) return rpc_line_receive_portion_now(line, small);
+    if (NIL_P(line->secure) || line->served) return rpc_line_receive_portion_now(line, small);
 
     struct portion portion = {.line = line, .small = small};
     plait_undisturbed_by(rb_cObject, rpc_line_receive_undisturbed, (VALUE)&portion);

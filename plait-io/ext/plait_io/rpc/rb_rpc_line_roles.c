@@ -86,8 +86,7 @@ static void rpc_line_roles_work(struct line *line, struct member *member) {
     if (!NIL_P(line->over) ||
         rpc_line_roles_satisfied(line, member)) return; /* no other member would wake it for what it has done itself */
     bool writes = rpc_line_roles_drains(line, member);
-    int reading = line->crossed ? PLAIT_WRITABLE : PLAIT_READABLE;
-    if (reads) rpc_line_roles_wait_as_reader(line, member, reading | (writes ? PLAIT_WRITABLE : 0));
+    if (reads) rpc_line_roles_wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
     else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, no_wakeups);
     else rpc_line_roles_lie_down(line, member);
 }

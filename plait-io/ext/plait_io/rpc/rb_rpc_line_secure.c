@@ -1,86 +1,45 @@
-/*
- * TLS, by OpenSSL's socket. Its methods may let others run, and OpenSSL must not be entered twice at once: `receiving` and
- * `sending` say that a member is inside.
- */
+/* TLS, by libssl. A session ticket that comes calls back into Ruby, which may let others run: `receiving` says so. */
 #include "rb_rpc_line_secure.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "../messagepack_rpc/rb_messagepack_rpc.h"
-
-enum { SPARES = 16 };
-
-static ID id_receive_now, id_send_now;
-static VALUE no_exceptions; /* the keywords */
-static VALUE sym_wait_readable, sym_wait_writable;
-
-/* Unused Strings to receive into: 10,000 lines wait, and few receive. */
-static VALUE spares;
-
-struct call {
-    VALUE socket;
-    ID method;
-    int count;
-    VALUE arguments[3];
-};
-
-static VALUE rpc_line_secure_run(VALUE argument) {
-    const struct call *call = (const struct call *)argument;
-    return rb_funcallv_kw(call->socket, call->method, call->count, call->arguments, RB_PASS_KEYWORDS);
-}
-
-/* Qundef: it failed. */
-static VALUE rpc_line_secure_protect(struct call *call, bool *inside, VALUE *failure) {
-    int state = 0;
-    *inside = true;
-    VALUE result = rb_protect(rpc_line_secure_run, (VALUE)call, &state);
-    *inside = false;
-    if (!state) return result;
-
-    VALUE error = rb_errinfo();
-    if (!RB_TYPE_P(error, T_OBJECT) || !rb_obj_is_kind_of(error, rb_eStandardError)) rb_jump_tag(state);
-    rb_set_errinfo(Qnil);
-    *failure = error;
-    return Qundef;
-}
-
-static struct secure_step rpc_line_secure_nothing(VALUE result, VALUE crossed, VALUE failure) {
-    return (struct secure_step){.count = -1, .failure = failure, .crossed = result == crossed};
-}
+#include "../tls/rb_tls.h"
 
 struct secure_step plait_line_secure_receive(struct line *line) {
-    if (line->sending) return rpc_line_secure_nothing(Qnil, Qundef, Qnil);
+    char record[TLS_RECORD]; /* on the stack: other lines receive meanwhile */
+    struct secure_step step = {.failure = Qnil};
+    line->receiving = true;
+    step.count = tls_receive(line->ssl, record, sizeof record, &step.drained);
+    bool failed = step.count < 0 && errno != EAGAIN;
+    line->receiving = false;
+    if (failed) step.failure = plait_tls_error("SSL_read");
+    if (step.count > 0) plait_messagepack_rpc_feed(line->parser, record, (size_t)step.count);
+    return step;
+}
 
-    VALUE spare = rb_ary_pop(spares), failure = Qnil;
-    VALUE buffer = NIL_P(spare) ? rb_str_buf_new(LINE_RECORD) : spare;
-    struct call call = {line->secure, id_receive_now, 3, {INT2FIX(LINE_RECORD), buffer, no_exceptions}};
-    VALUE result = rpc_line_secure_protect(&call, &line->receiving, &failure);
-    struct secure_step step = rpc_line_secure_nothing(result, sym_wait_writable, failure);
-    if (NIL_P(result)) step.count = 0;
-    if (RB_TYPE_P(result, T_STRING)) {
-        step.count = RSTRING_LEN(result);
-        plait_messagepack_rpc_feed(line->parser, RSTRING_PTR(result), (size_t)step.count);
+/* As much as a record holds, gathered from small parts. */
+static ssize_t rpc_line_secure_send_gathered(const struct line *line) {
+    char record[TLS_RECORD];
+    size_t size = 0, offset = line->offset;
+    for (long i = line->part; i < RARRAY_LEN(line->parts) && size < TLS_RECORD; i++) {
+        VALUE part = RARRAY_AREF(line->parts, i);
+        size_t rest = (size_t)RSTRING_LEN(part) - offset, room = TLS_RECORD - size, more = rest < room ? rest : room;
+        memcpy(record + size, RSTRING_PTR(part) + offset, more);
+        size += more;
+        offset = 0;
     }
-    if (RARRAY_LEN(spares) < SPARES) rb_ary_push(spares, buffer);
-    RB_GC_GUARD(result);
-    return step;
+    return tls_send(line->ssl, record, size);
 }
 
-struct secure_step plait_line_secure_send(struct line *line, VALUE bytes) {
-    VALUE failure = Qnil;
-    struct call call = {line->secure, id_send_now, 2, {bytes, no_exceptions}};
-    VALUE result = rpc_line_secure_protect(&call, &line->sending, &failure);
-    struct secure_step step = rpc_line_secure_nothing(result, sym_wait_readable, failure);
-    if (FIXNUM_P(result)) step.count = FIX2LONG(result);
-    RB_GC_GUARD(bytes);
+struct secure_step plait_line_secure_send(struct line *line) {
+    VALUE first = RARRAY_AREF(line->parts, line->part);
+    size_t rest = (size_t)RSTRING_LEN(first) - line->offset;
+    struct secure_step step = {.failure = Qnil};
+    step.count = rest < TLS_RECORD ? rpc_line_secure_send_gathered(line)
+                                   : tls_send(line->ssl, RSTRING_PTR(first) + line->offset, rest);
+    if (step.count < 0 && errno != EAGAIN) step.failure = plait_tls_error("SSL_write");
+    RB_GC_GUARD(first);
     return step;
-}
-
-void plait_init_rpc_line_secure(void) {
-    id_receive_now = rb_intern("receive_now");
-    id_send_now = rb_intern("send_now");
-    sym_wait_readable = ID2SYM(rb_intern("wait_readable"));
-    sym_wait_writable = ID2SYM(rb_intern("wait_writable"));
-    no_exceptions = rb_hash_new();
-    rb_hash_aset(no_exceptions, ID2SYM(rb_intern("exception")), Qfalse);
-    rb_gc_register_mark_object(rb_obj_freeze(no_exceptions));
-    rb_gc_register_mark_object(spares = rb_ary_new_capa(SPARES));
 }

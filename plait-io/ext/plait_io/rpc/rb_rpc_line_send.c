@@ -24,7 +24,6 @@ enum {
     PLAIN = 64 * 1024 * 1024, /* bytes of a String from which on the codec says whether the peer takes it */
     SLOW = 128 * 1024, /* bytes from which on a send is worth giving the GVL to others */
     PARTS = 64,        /* Strings in one sendmsg(2) */
-    LARGEST = 1024 * 1024 * 1024, /* bytes of a String for OpenSSL: its lengths are an int */
     KEPT = 16 * 1024,  /* bytes of memory that are kept for the next frames, at most */
     SPARES = 64
 };
@@ -33,7 +32,7 @@ enum {
 static VALUE spares;
 
 /* What one send has come to. */
-enum progress { SENT, WAITS, CROSSED, FAILED };
+enum progress { SENT, WAITS, FAILED };
 
 VALUE plait_line_writer(struct line *line) {
     if (!NIL_P(line->writer)) return line->writer;
@@ -212,24 +211,8 @@ static enum progress rpc_line_send_parts(struct line *line) {
 
 /* ---- over TLS ---- */
 
-/* As much as a record holds; or the rest of a large part, of which OpenSSL takes so much. */
-static VALUE rpc_line_send_piece(const struct line *line) {
-    VALUE first = rb_ary_entry(line->parts, line->part);
-    long offset = (long)line->offset, rest = RSTRING_LEN(first) - offset;
-    if (rest >= LINE_RECORD) return rb_str_subseq(first, offset, rest < LARGEST ? rest : LARGEST);
-
-    VALUE piece = rb_str_buf_new(LINE_RECORD);
-    for (long i = line->part; i < RARRAY_LEN(line->parts) && RSTRING_LEN(piece) < LINE_RECORD; i++) {
-        VALUE part = rb_ary_entry(line->parts, i);
-        long size = RSTRING_LEN(part) - offset, room = LINE_RECORD - RSTRING_LEN(piece);
-        rb_str_cat(piece, RSTRING_PTR(part) + offset, size < room ? size : room);
-        offset = 0;
-    }
-    return piece;
-}
-
 static enum progress rpc_line_send_record(struct line *line) {
-    struct secure_step step = plait_line_secure_send(line, rpc_line_send_piece(line));
+    struct secure_step step = plait_line_secure_send(line);
     if (!NIL_P(line->over)) {
         plait_line_release(line);
         return FAILED;
@@ -237,7 +220,7 @@ static enum progress rpc_line_send_record(struct line *line) {
     if (step.count > 0) rpc_line_send_note_sent(line, (size_t)step.count);
     if (step.count >= 0) return SENT;
     if (!NIL_P(step.failure)) return rpc_line_send_failed(line, step.failure);
-    return step.crossed ? CROSSED : WAITS;
+    return WAITS;
 }
 
 /* ---- either ---- */
@@ -263,29 +246,26 @@ static enum progress rpc_line_send_some(struct line *line) {
     return NIL_P(line->secure) ? rpc_line_send_parts(line) : rpc_line_send_record(line);
 }
 
-static VALUE rpc_line_send_all(VALUE argument) {
-    struct line *line = (struct line *)argument;
+static bool rpc_line_send_all(struct line *line) {
     enum progress progress = SENT;
     bool any = false;
     while (NIL_P(line->over) && plait_line_unsent(line) > 0 && progress == SENT) {
         progress = rpc_line_send_some(line);
         any = true;
     }
-    if (!NIL_P(line->over)) return Qtrue;
+    if (!NIL_P(line->over)) return true;
 
     line->unsent = progress == WAITS;
     if (any && line->sleeping) plait_line_wake_senders(line);
-    return line->unsent ? Qfalse : Qtrue;
+    return !line->unsent;
 }
 
-/* In a fork there is nothing to be sent: the peer is the parent's. A member at work in OpenSSL sends all afterwards. */
+/* In a fork there is nothing to be sent: the peer is the parent's. A member that receives by libssl sends all afterwards. */
 bool plait_line_flush(struct line *line) {
     if (line->generation != plait_generation()) return true;
     if (line->sending) return true; /* that member goes on until all is sent */
-    if (NIL_P(line->secure)) return RTEST(rpc_line_send_all((VALUE)line));
-    if (plait_line_unsent(line) == 0) return !(line->unsent = false);
-    if (line->receiving) return true;
-    return RTEST(plait_undisturbed_by(rb_cObject, rpc_line_send_all, (VALUE)line));
+    if (!NIL_P(line->secure) && line->receiving && plait_line_unsent(line) > 0) return true;
+    return rpc_line_send_all(line);
 }
 
 /* Other members are about to send too, and the last of them sends all; not if the current thread holds them up itself. */

@@ -108,7 +108,7 @@ void plait_line_wait(struct line *line, int events, double limit, struct wakeups
         VALUE ready = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
         came = RTEST(ready) ? NUM2INT(ready) : 0;
     }
-    if (came & (line->crossed ? PLAIT_WRITABLE : PLAIT_READABLE)) line->drained = false;
+    if (came & PLAIT_READABLE) line->drained = false;
 }
 
 static void rpc_line_wait_end_wait_of(const struct line_wait *wait, VALUE thread) {

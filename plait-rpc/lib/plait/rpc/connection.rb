@@ -64,9 +64,10 @@ module Plait
         [limits.message - (LIMITS.message - usual), usual].max
       end
 
+      # @param socket [IO, OpenSSL::SSL::SSLSocket]
       # @return [Class<NativeLine>, Class<PureLine>]
       # @api private
-      def self.line = Native.available? ? NativeLine : PureLine
+      def self.line(socket) = Native.available? && (socket.is_a?(::IO) || NativeTLS.found?) ? NativeLine : PureLine
 
       # @param endpoint [Io::Endpoint] udp://
       # @return [String] for an exception
@@ -92,7 +93,7 @@ module Plait
       # @param lifo [Boolean] whether the last request of the peer is answered first, see {Order}
       # @param line [Class<NativeLine>, Class<PureLine>]
       def initialize(socket, endpoint: nil, codec: nil, limits: LIMITS, dispatcher: nil, outbox: OUTBOX, raw: false,
-                     lifo: false, line: Connection.line)
+                     lifo: false, line: Connection.line(socket))
         @endpoint = endpoint
         @codec = codec || Protocols::MessagePackRPC::Codec.new(raw: raw)
         @dispatcher = dispatcher

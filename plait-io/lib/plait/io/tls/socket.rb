@@ -15,10 +15,6 @@ module Plait
         # @return [String, nil] the endpoint it connects to; of a client
         attr_accessor :session_key
 
-        # OpenSSL's own steps, for C, which lets one thread enter at a time, and holds interrupts back.
-        alias receive_now sysread_nonblock
-        alias send_now syswrite_nonblock
-
         def initialize(...)
           super
           @entered = Mutex.new
