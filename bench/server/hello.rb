@@ -41,6 +41,19 @@ Bench::Harness.define("closing-64") do |bench|
   contest.floor
 end
 
+{ "hello-tls-64" => false, "closing-tls-64" => true }.each do |name, close|
+  Bench::Harness.define(name) do |bench|
+    bench.title "Hello world by TLS, 64 #{close ? "at once, a connection for each request" : "connections kept alive"}"
+    bench.sizes connections: 64, seconds: [2, 1]
+    contest = Bench::Server::Contest.new(bench, tls: true, close: close)
+    bench.goal metric: "cpu_us_per_request", against: "puma", at_most: close ? 0.8 : 0.34
+    contest.plait :fibers
+    contest.also :threads
+    contest.also :hybrid
+    contest.peer "puma", 5
+  end
+end
+
 Bench::Harness.define("ab-64") do |bench|
   bench.title "Hello world, 64 connections kept alive, by ab: HTTP/1.0"
   bench.sizes connections: 64, seconds: [2, 1]

@@ -6,6 +6,7 @@ require_relative "../../harness/definition"
 require_relative "../../harness/native"
 require_relative "../../harness/processors"
 require_relative "ab"
+require_relative "certificate"
 require_relative "served"
 require_relative "wrk"
 
@@ -26,7 +27,7 @@ module Bench
       # @param app [String] see servers/app.rb
       # @param gems [Array<String>] that the app needs
       # @param generator [#load] {Wrk} or {Ab}
-      # @param how [Hash] see {Wrk.load}: fields:, close:
+      # @param how [Hash] see {Wrk.load}: fields:, close:, tls:
       def initialize(bench, app: "hello", gems: [], generator: Wrk, **how)
         @bench = bench
         @app = app
@@ -74,7 +75,7 @@ module Bench
       # In the contestant's process.
       def measure(trial, command)
         Harness::Processors.pin
-        served = Served.new(*command)
+        served = Served.new(*command, environment: @how[:tls] ? Certificate.environment : {})
         body = served.answer
         warm_up(served, trial)
         trial.report(result: Digest::SHA256.hexdigest(body), **compete(served, trial))

@@ -20,10 +20,12 @@ module Bench
       attr_reader :port
 
       # @param command [Array<String>] is given the port
-      def initialize(*command)
+      # @param environment [Hash{String => String}] for TLS see {Certificate}
+      def initialize(*command, environment: {})
+        @tls = environment.any?
         @port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
         files = { in: File::NULL, out: File::NULL, err: :err }
-        @pid = Process.spawn(*command, @port.to_s, **files, rlimit_nofile: Process.getrlimit(:NOFILE).last)
+        @pid = Process.spawn(environment, *command, @port.to_s, **files, rlimit_nofile: Process.getrlimit(:NOFILE).last)
       end
 
       # @return [String] the body of an answer, once there is one
@@ -83,7 +85,8 @@ module Bench
       def now = Harness::Meter.wall
 
       def get
-        Net::HTTP.start("127.0.0.1", port, open_timeout: PATIENCE, read_timeout: PATIENCE) { |http| http.get("/").body }
+        options = { open_timeout: PATIENCE, read_timeout: PATIENCE, use_ssl: @tls, verify_mode: OpenSSL::SSL::VERIFY_NONE }
+        Net::HTTP.start("127.0.0.1", port, options) { |http| http.get("/").body }
       end
 
       def processes = [@pid, *Harness::Processes.descendants(@pid)]

@@ -20,11 +20,12 @@ module Bench
       # @param seconds [Integer]
       # @param fields [Array<String>] of each request, besides Host
       # @param close [Boolean] a connection for each request
+      # @param tls [Boolean] it trusts any certificate
       # @return [Report]
-      def load(port, connections, seconds, fields: [], close: false)
+      def load(port, connections, seconds, fields: [], close: false, tls: false)
         fields += ["Connection: close"] if close
         command = [PROGRAM, "-t1", "-c#{connections}", "-d#{seconds}", "--latency", "--timeout", "30",
-                   *fields.flat_map { |field| ["-H", field] }, "http://127.0.0.1:#{port}/"]
+                   *fields.flat_map { |field| ["-H", field] }, "#{tls ? "https" : "http"}://127.0.0.1:#{port}/"]
         output = Generator.run(command, seconds)
         Report.new(Integer(output[/(\d+) requests in/, 1]), p99(output), errors(output))
       end
