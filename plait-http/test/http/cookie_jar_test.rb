@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "support/run_queue"
 require "tmpdir"
 require "plait/http"
 require "plait/http/cookie_jar"
@@ -119,10 +120,11 @@ class HTTPCookieJarTest < Minitest::Test
 
   def test_white_space_takes_linear_time_whoever_sends_it
     space = " \t" * 30_000
-    before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-    jar = CookieJar.new.add("http://example.org/", ["a=b#{space}c", "\t d#{space}=#{space}e ; Path=/ ", "f\t= g\t; Max-Age\t=9"])
-    assert_equal("d=e; f=g", jar.header_for("http://example.org/"))
-    assert_operator(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 3)
+    cookies = ["a=b#{space}c", "\t d#{space}=#{space}e ; Path=/ ", "f\t= g\t; Max-Age\t=9"]
+    seconds = Support::RunQueue.seconds do
+      assert_equal("d=e; f=g", CookieJar.new.add("http://example.org/", cookies).header_for("http://example.org/"))
+    end
+    assert_operator(seconds, :<, 3)
   end
 
   def test_what_has_expired_is_gone

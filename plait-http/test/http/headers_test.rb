@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "support/run_queue"
 require "plait/http"
 
 class HTTPHeadersTest < Minitest::Test
@@ -38,9 +39,8 @@ class HTTPHeadersTest < Minitest::Test
 
   def test_white_space_inside_a_value_takes_linear_time
     value = "a#{" \t" * 30_000}b"
-    before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-    assert_equal(value, Headers.new("X" => "\t #{value} \t")["x"])
-    assert_operator(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 3)
+    seconds = Support::RunQueue.seconds { assert_equal(value, Headers.new("X" => "\t #{value} \t")["x"]) }
+    assert_operator(seconds, :<, 3)
   end
 
   def test_what_can_not_be_sent_is_refused
