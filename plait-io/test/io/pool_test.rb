@@ -54,6 +54,9 @@ class IoPoolTest < Minitest::Test
     assert(pool.reused?(new))
   end
 
+  # A literal would make a Hash in the `ensure`, and a kill may come there.
+  NEVER = { Object => :never }.freeze
+
   # As its users: keeps a connection whose use came to its end.
   def self.with(pool, key, connect = CONNECT, deadline: nil)
     connection = nil
@@ -62,7 +65,7 @@ class IoPoolTest < Minitest::Test
     finished = true
     value
   ensure
-    Thread.handle_interrupt(Object => :never) { pool.public_send(finished ? :checkin : :discard, connection) if connection }
+    Thread.handle_interrupt(NEVER) { pool.public_send(finished ? :checkin : :discard, connection) if connection }
   end
 
   USE = ->(pool, connect, *) { with(pool, :k, connect, &:itself) }

@@ -56,11 +56,13 @@ class LabTrialTest < Minitest::Test
   def test_memory_of_several_processes_is_sampled_and_of_one_read
     skip("no fork here") unless Process.respond_to?(:fork)
     skip("no /proc here") unless Lab.const_get(:Meters)::TreeMemory.supported?
-    hold = ->(_) { ("x" * 30_000_000).bytesize.tap { sleep(0.6) } }
-    several = trial(:processes, limit: 2, items: [1, 2], warmup: 0, body: hold)
-    assert_equal(:sampled_processes, several.peak_source)
+    hold = ->(seconds) { ("x" * 30_000_000).bytesize.tap { sleep(seconds) } }
+    # On a slow machine a short trial has too few samples.
+    several = [0.6, 1.2, 2.4, 4.8].lazy.map { |seconds| trial(:processes, limit: 2, items: [seconds] * 2, warmup: 0, body: hold) }
+                                  .find(&:peak_source)
+    assert_equal(:sampled_processes, several&.peak_source)
     assert_operator(several.peak, :>, 30_000_000)
-    assert_match(/resident/, trial(:threads, items: [1, 2], body: hold).peak_source.to_s)
+    assert_match(/resident/, trial(:threads, items: [0.1, 0.2], body: hold).peak_source.to_s)
   end
 
   def test_a_body_that_raises_is_a_failure_in_a_sentence
