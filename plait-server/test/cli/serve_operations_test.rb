@@ -66,7 +66,7 @@ class ServeOperationsTest < Minitest::Test
   # As a deployment does: another folder behind a symbolic link.
   def test_a_restart_takes_the_gems_of_a_new_release
     quiet = { unsetenv_others: true, out: File::NULL, err: File::NULL }
-    skip("there is no bundle") unless system(Bundler.unbundled_env, "bundle", "--version", quiet)
+    skip("there is no bundle") unless system(own_bundle, "bundle", "--version", quiet)
     (1..2).each { |number| release(number) }
     link(1)
     files = ["--pidfile", path("pid"), "--state", path("state")]
@@ -504,10 +504,16 @@ class ServeOperationsTest < Minitest::Test
 
   def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))
 
+  # The bundle of the Ruby that runs this, which need not be the first in the PATH.
+  def own_bundle
+    env = Bundler.unbundled_env
+    env.merge("PATH" => [RbConfig::CONFIG["bindir"], *env["PATH"]].join(File::PATH_SEPARATOR))
+  end
+
   # @return [Integer] the process
   def serve_bundled(*words)
-    env = Bundler.unbundled_env.merge("BUNDLE_PATH" => ENV.fetch("BUNDLE_PATH"), "BUNDLE_APP_CONFIG" => path("bundle"),
-                                      "PWD" => path("current"))
+    env = own_bundle.merge("BUNDLE_PATH" => ENV.fetch("BUNDLE_PATH"), "BUNDLE_APP_CONFIG" => path("bundle"),
+                           "PWD" => path("current"))
     options = { unsetenv_others: true, chdir: path("current"), err: path("err") }
     pid = Process.spawn(env, *%w[bundle exec plait serve --bind tcp://127.0.0.1:0], *words, options)
     said = -> { File.read(path("err")) }

@@ -28,7 +28,7 @@ class AttachCommandTest < Minitest::Test
     wait_until { snapshot["places"].any? { |row| row["place"].start_with?(__FILE__) && row["doing"].end_with?("queue") } }
     result = plait("attach", @socket, "--interval", "1")
     assert_equal([0, ""], [result.code, result.err])
-    assert_match(/\A[\d.]+ m?s, \d+ looks; GVL wait: not measured$/, result.out)
+    assert_match(/\A[\d.]+ m?s, \d+ looks; GVL wait: (not measured|[\d.]+ [mµ]?s)$/, result.out)
     assert_match(/^ +\d\.\d\d  waiting for a queue  at #{__FILE__}:/, result.out)
     assert_match(/^jobs: .*3/, result.out)
   end
