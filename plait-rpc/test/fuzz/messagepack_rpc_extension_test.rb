@@ -15,7 +15,7 @@ class MessagePackRPCExtensionFuzzTest < Minitest::Test
   def test_no_peer_breaks_the_extension
     SanitizedExtension.build("rb_rpc_*.c", "rb_messagepack_rpc*.c", "messagepack_rpc*.c") do |folder|
       told = SanitizedExtension.run(folder, File.join(__dir__, "messagepack_rpc_extension.rb"), SECONDS.to_s, SEED, LEAST.to_s)
-      assert_operator(told.to_i, :>=, LEAST, told)
+      assert_operator(told[/^\d+$/].to_i, :>=, LEAST, told) # ASan may warn before, of the stacks of Ruby 3.3
     end
   end
 end
