@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-/* Bytes: fewer come of a read that has not filled libssl's buffer, so that it has taken all of the socket. */
+/* Bytes of one record: a shorter one that libssl has just read, and nothing behind it, was all that the socket had. */
 enum { SHORT = TLS_RECORD / 2 };
 
 /* SSL_ERROR_… of libssl, the same in each version. */
@@ -85,12 +85,13 @@ static int tls_errno_of(struct ssl_st *ssl, int result, int failed) {
 ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
     size_t done = 0, size;
     int error = EAGAIN, result = 1;
+    bool empty = !libssl.has_pending(ssl); /* else what comes first may have been read long ago */
     while (done < room) {
         libssl.clear_error();
         result = libssl.read(ssl, to + done, room - done, &size);
         if (result != 1) break;
         done += size;
-        if (done < SHORT && !libssl.has_pending(ssl)) return *drained = true, (ssize_t)done;
+        if (empty && done == size && done < SHORT && !libssl.has_pending(ssl)) return *drained = true, (ssize_t)done;
     }
     if (result != 1) error = tls_errno_of(ssl, result, EPROTO);
     *drained = result != 1 && error == EAGAIN;
