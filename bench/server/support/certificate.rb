@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "openssl"
 require "tmpdir"
 
@@ -9,7 +10,7 @@ module Bench
     module Certificate
       module_function
 
-      # @return [Hash{String => String}] an environment that names the files, see servers/app.rb
+      # @return [Hash{String => String}] an environment that names the files, see servers/plait.rb
       def environment
         folder = Dir.mktmpdir("plait-bench-")
         at_exit { FileUtils.remove_entry(folder) }
