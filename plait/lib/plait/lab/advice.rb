@@ -36,7 +36,7 @@ module Plait
       end
 
       def settled
-        after = "after #{@judgement.rounds} rounds"
+        after = "after #{@judgement.rounds} round#{"s" if @judgement.rounds != 1}"
         case certainty
         when :clear then "clear, #{after}"
         when :same then "the simplest of equals: #{@judgement.equals.map { |one| name(one) }.join("; ")}"
@@ -212,6 +212,8 @@ module Plait
       end
 
       def of_rules(about)
+        return "more items" if about == :change && @items == 1
+
         RULES.select { |rule| rule.about == about && rule.evidence.call(@profile) }
              .map { |rule| rule.sentence.call(@profile) }.join("; ")
       end

@@ -43,7 +43,9 @@ module Plait
       # They share one GVL.
       IN_ONE_RUBY = %i[threads fibers hybrid].freeze
       NO_USE = "the work computes with the GVL held, which one process can't overlap"
-      private_constant :IN_ONE_RUBY, :NO_USE, :PAIRS, :LOOK, :TRIAL, :LADDER,
+      # Not measured: beside other programs Linux favours a thread that starts to compute, which then is "1.2 × faster".
+      ONE = "there is one item, and nothing to run beside it"
+      private_constant :IN_ONE_RUBY, :NO_USE, :ONE, :PAIRS, :LOOK, :TRIAL, :LADDER,
                        :HAND_OVER, :SHORTEST, :MOST, :ENOUGH, :HOPELESS, :REST
 
       # @raise [UsageError] nothing was run
@@ -119,14 +121,14 @@ module Plait
       # @return [Array<Array>] mechanism and limit, the simplest first
       def candidates
         names = @among || (AMONG + (@profile.waits? && @profile.computes? && !@once ? PAIRS : []))
-        usable = names.select { |on| usable?(on) }
-        @usable = usable
-        usable.flat_map { |on| limits(on).map { |limit| [on, limit] } }.sort_by { |row| Judgement.simplicity(*row) }
+        @usable = names.select { |on| usable?(on) }
+        @usable.flat_map { |on| limits(on).map { |limit| [on, limit] } }.sort_by { |row| Judgement.simplicity(*row) }
       end
 
       def usable?(on)
         reason = Mechanisms.find(on).unavailable
         @excluded[on] = "not available here: #{reason}" if reason
+        @excluded[on] ||= ONE if @items.one? && on != :sequence
         @excluded[on] ||= NO_USE if IN_ONE_RUBY.include?(on) && held? && @among.nil?
         !@excluded.key?(on)
       end
@@ -163,7 +165,7 @@ module Plait
       # First the largest limit of each mechanism, then the next of each.
       def largest_first(rows)
         columns = rows.group_by(&:first).values.map(&:reverse)
-        Array.new(columns.map(&:size).max) { |rank| columns.filter_map { |all| all[rank] } }.flatten(1)
+        Array.new(columns.map(&:size).max.to_i) { |rank| columns.filter_map { |all| all[rank] } }.flatten(1)
       end
 
       # The rounds need the rest of the budget.
