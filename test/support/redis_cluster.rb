@@ -69,7 +69,8 @@ module Support
       end
     end
 
-    # Moves a slot while clients use it.
+    # Moves a slot while clients use it. The new owner has to know the epoch of the former one: else it takes a late message of
+    # that one for newer than its own claim, and then the slot is nobody's.
     # @yield when both know that it is on its way, before its keys are
     def move(slot, to, from: owner(slot))
       call(to, "CLUSTER", "SETSLOT", slot.to_s, "IMPORTING", id(from))
@@ -78,8 +79,11 @@ module Support
       until (keys = call(from, "CLUSTER", "GETKEYSINSLOT", slot.to_s, "10")).empty?
         migrate(from, to, keys)
       end
+      wait { cluster_info(to, "current_epoch") >= cluster_info(from, "my_epoch") }
       [to, from].each { |server| call(server, "CLUSTER", "SETSLOT", slot.to_s, "NODE", id(to)) }
     end
+
+    def cluster_info(server, name) = call(server, "CLUSTER", "INFO")[/^cluster_#{name}:(\d+)/, 1].to_i
 
     # REPLACE: of one that was too slow to say so some keys may be there already, and are still served by the one that they leave.
     def migrate(from, to, keys)
