@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/fresh_ruby"
 require "plait/http"
+require "plait/io/tls"
 require "plait/mechanisms/scheduler"
 require "support/certificates"
 require_relative "raw_server"
@@ -143,7 +144,7 @@ if Plait.const_get(:Native).available?
       socket = Socket.new(:INET, :STREAM)
       socket.setsockopt(:SOCKET, :RCVBUF, 1 << 20)
       socket.connect(Addrinfo.tcp("127.0.0.1", server.port))
-      Plait::HTTP.const_get(:NativeWire).new(OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect), tls: true)
+      Plait::HTTP.const_get(:NativeWire).new(Plait.const_get(:Io)::TLS::Socket.new(socket).tap(&:connect))
     end
 
     CTRL_C = <<~RUBY

@@ -75,7 +75,8 @@ module Plait
 
         def wire(route, socket, phases)
           endpoint = route.origin.endpoint
-          Wire.new(socket, tls: endpoint.tls?, endpoint: endpoint, phases: phases, limits: @options.limits)
+          wire = Native.available? && !socket.is_a?(::IO) && !NativeTLS.found? ? PureWire : Wire
+          wire.new(socket, endpoint: endpoint, phases: phases, limits: @options.limits)
         end
 
         # @return [Array(BasicSocket, Io::Connector::Phases)]

@@ -42,13 +42,12 @@ module Plait
       attr_reader :phases
 
       # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
-      # @param tls [Boolean] whether `io` speaks TLS
       # @param endpoint [String, Io::Endpoint, nil] for messages
       # @param phases [Io::Connector::Phases, nil] how long connecting took; the first response tells it
       # @raise [UsageError]
-      def initialize(io, tls: false, endpoint: nil, phases: nil, limits: nil)
+      def initialize(io, endpoint: nil, phases: nil, limits: nil)
         @stream = Io::Stream.new(io, endpoint: endpoint)
-        raise UsageError, "TLS by #{io.class}: it takes an Io::TLS::Socket" if @stream.tls? != (tls || !io.is_a?(BasicSocket))
+        raise UsageError, "TLS by #{io.class}: it takes an Io::TLS::Socket" unless @stream.tls? || io.is_a?(BasicSocket)
 
         @endpoint = endpoint
         @phases = phases

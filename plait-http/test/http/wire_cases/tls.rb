@@ -105,6 +105,14 @@ module WireCases
       end
     end
 
+    # The socket has bytes, and there is nothing to read.
+    everywhere("TLS a timeout behind half a record") do
+      with_tls_wire(->(peer) { peer.head && peer.socket.to_io.write("\x17\x03\x03") && peer.stall }) do |wire|
+        assert_raises(Plait::ReadTimeout) { get(wire, timeouts: Timeouts.new(first_byte: 0.2)) }
+        assert_predicate(wire, :closed?)
+      end
+    end
+
     everywhere("TLS a refusal that comes early is returned") do
       script = ->(peer) { peer.head && peer.say("HTTP/1.1 413 Too large\r\nContent-Length: 3\r\n\r\nbig") && peer.stall }
       with_tls_wire(script) do |wire|
@@ -124,7 +132,7 @@ module WireCases
       end
     end
 
-    # The native ones share their buffers, and a session ticket calls back into Ruby in the middle of reading.
+    # The native ones share their buffers.
     %i[threads fibers].each do |mechanism|
       define_method("test_tls_many_at_once_on_#{mechanism}") do
         serve(->(peer) { Crowds::REPEATING.call(peer.secure(server_context(nil))) }) do |server|
@@ -156,7 +164,7 @@ module WireCases
     def tls_wire(server)
       client = Io::TLS::Client.new(cert_store: AUTHORITY.store)
       socket = client.handshake(server.connect, Io::Endpoint.tls("localhost", server.port), deadline: Plait::Deadline.after(60))
-      wire_class.new(socket, tls: true, endpoint: ENDPOINT)
+      wire_class.new(socket, endpoint: ENDPOINT)
     end
 
     def server_context(version)

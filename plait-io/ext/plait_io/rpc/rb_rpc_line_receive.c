@@ -129,35 +129,13 @@ static ssize_t rpc_line_receive_note(struct line *line, const struct receive *re
     return -1;
 }
 
-static ssize_t rpc_line_receive_portion_now(struct line *line, bool small) {
+/* `small`: what comes is copied, even of a large string. */
+static ssize_t rpc_line_receive_portion(struct line *line, bool small) {
     struct receive receive = {.descriptor = plait_descriptor_of(line->io), .failure = Qnil};
     if (!NIL_P(line->secure)) rpc_line_receive_secure(line, &receive);
     else if (small || plait_messagepack_rpc_missing(line->parser) == 0) rpc_line_receive_small(line, &receive);
     else rpc_line_receive_large(line, &receive);
     return rpc_line_receive_note(line, &receive);
-}
-
-struct portion {
-    struct line *line;
-    bool small;
-    ssize_t received;
-};
-
-/* An interrupt comes at its end: the messages that are here are taken later. */
-static VALUE rpc_line_receive_undisturbed(VALUE argument) {
-    struct portion *portion = (struct portion *)argument;
-    portion->received = rpc_line_receive_portion_now(portion->line, portion->small);
-    if (portion->received > 0) portion->line->left = true;
-    return Qnil;
-}
-
-/* `small`: what comes is copied, even of a large string. */
-static ssize_t rpc_line_receive_portion(struct line *line, bool small) {
-    if (NIL_P(line->secure) || line->served) return rpc_line_receive_portion_now(line, small);
-
-    struct portion portion = {.line = line, .small = small};
-    plait_undisturbed_by(rb_cObject, rpc_line_receive_undisturbed, (VALUE)&portion);
-    return portion.received;
 }
 
 /* ---- messages ---- */

@@ -1,4 +1,4 @@
-/* TLS, by libssl. A session ticket that comes calls back into Ruby, which may let others run: `receiving` says so. */
+/* TLS, by libssl: it calls no Ruby after the handshake, so a step lets no other thread run. */
 #include "rb_rpc_line_secure.h"
 
 #include <errno.h>
@@ -8,12 +8,10 @@
 #include "../tls/rb_tls.h"
 
 struct secure_step plait_line_secure_receive(struct line *line) {
-    char record[TLS_RECORD]; /* on the stack: other lines receive meanwhile */
+    char record[TLS_RECORD];
     struct secure_step step = {.failure = Qnil};
-    line->receiving = true;
     step.count = tls_receive(line->ssl, record, sizeof record, &step.drained);
     bool failed = step.count < 0 && errno != EAGAIN;
-    line->receiving = false;
     if (failed) step.failure = plait_tls_error("SSL_read");
     if (step.count > 0) plait_messagepack_rpc_feed(line->parser, record, (size_t)step.count);
     return step;

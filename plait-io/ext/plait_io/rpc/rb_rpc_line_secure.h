@@ -11,7 +11,7 @@ struct secure_step {
     bool drained;   /* of a receive: the socket will report when there is more */
 };
 
-/* Receives into the parser. Of a client the caller holds interrupts back. */
+/* Receives into the parser. */
 struct secure_step plait_line_secure_receive(struct line *line);
 
 /* Sends of `parts`, from `part` and `offset` on. After a step that moved nothing the next one begins with the same bytes. */

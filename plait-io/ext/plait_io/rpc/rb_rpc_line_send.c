@@ -260,11 +260,10 @@ static bool rpc_line_send_all(struct line *line) {
     return !line->unsent;
 }
 
-/* In a fork there is nothing to be sent: the peer is the parent's. A member that receives by libssl sends all afterwards. */
+/* In a fork there is nothing to be sent: the peer is the parent's. */
 bool plait_line_flush(struct line *line) {
     if (line->generation != plait_generation()) return true;
     if (line->sending) return true; /* that member goes on until all is sent */
-    if (!NIL_P(line->secure) && line->receiving && plait_line_unsent(line) > 0) return true;
     return rpc_line_send_all(line);
 }
 

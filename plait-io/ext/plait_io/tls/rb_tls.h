@@ -11,7 +11,10 @@ bool plait_tls_is_found(void);
 /* Of an OpenSSL::SSL::SSLSocket, for calls from C alone; raises where it is none, or its libssl can't be used. */
 struct ssl_st *plait_tls_of(VALUE socket);
 
-/* An OpenSSL::SSL::SSLError with tls_reason. */
+/* OpenSSL::SSL::SSLError, which is loaded where there is a socket of it. */
+VALUE plait_tls_error_class(void);
+
+/* One with tls_reason. */
 VALUE plait_tls_error(const char *what);
 
 void plait_init_tls(VALUE plait);

@@ -19,6 +19,10 @@ static struct {
     int (*shutdown)(struct ssl_st *);
     int (*get_error)(const struct ssl_st *, int);
     int (*has_pending)(const struct ssl_st *);
+    struct ssl_session_st *(*get1_session)(struct ssl_st *);
+    int (*is_resumable)(const struct ssl_session_st *);
+    int (*set_session)(struct ssl_st *, struct ssl_session_st *);
+    void (*free_session)(struct ssl_session_st *);
     int (*up_ref)(struct ssl_st *);
     void (*free)(struct ssl_st *);
     void (*set_read_ahead)(struct ssl_st *, int);
@@ -37,7 +41,9 @@ static const struct {
     {"SSL_read_ex", &libssl.read},   {"SSL_write_ex", &libssl.write},
     {"SSL_shutdown", &libssl.shutdown}, {"SSL_get_error", &libssl.get_error},
     {"SSL_has_pending", &libssl.has_pending}, {"SSL_up_ref", &libssl.up_ref},
-    {"SSL_free", &libssl.free},
+    {"SSL_free", &libssl.free}, {"SSL_get1_session", &libssl.get1_session},
+    {"SSL_SESSION_is_resumable", &libssl.is_resumable}, {"SSL_set_session", &libssl.set_session},
+    {"SSL_SESSION_free", &libssl.free_session},
     {"SSL_set_read_ahead", &libssl.set_read_ahead}, {"SSL_set_options", &libssl.set_options},
     {"ERR_clear_error", &libssl.clear_error}, {"ERR_peek_error", &libssl.peek_error},
     {"ERR_reason_error_string", &libssl.reason},
@@ -114,6 +120,25 @@ ssize_t tls_send(struct ssl_st *ssl, const char *data, size_t size) {
 
 const char *tls_reason(void) {
     return reason ? reason : "the connection has broken off";
+}
+
+struct ssl_session_st *tls_session(struct ssl_st *ssl) {
+    struct ssl_session_st *session = libssl.get1_session(ssl);
+    if (!session || libssl.is_resumable(session)) return session;
+
+    libssl.free_session(session);
+    return NULL;
+}
+
+void tls_session_release(struct ssl_session_st *session) {
+    libssl.free_session(session);
+}
+
+bool tls_resume(struct ssl_st *ssl, struct ssl_session_st *session) {
+    libssl.clear_error();
+    bool done = libssl.set_session(ssl, session) == 1;
+    libssl.clear_error();
+    return done;
 }
 
 void tls_finish(struct ssl_st *ssl) {

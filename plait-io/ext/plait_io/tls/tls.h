@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* SSL of libssl. */
+/* SSL and SSL_SESSION of libssl. */
 struct ssl_st;
+struct ssl_session_st;
 
 /* Bytes that a record holds at most. */
 enum { TLS_RECORD = 16 * 1024 };
@@ -26,8 +27,8 @@ void tls_keep(struct ssl_st *ssl);
 void tls_release(struct ssl_st *ssl);
 
 /*
- * As recv(2): as much as is there and fits; 0 is the end, also one without a goodbye. -1 with errno: EAGAIN, or EPROTO. `drained`:
- * the socket will report when there is more. (It may have reported its end already.)
+ * As recv(2): as much as is there and fits; 0 is the peer's goodbye. -1 with errno: EAGAIN, or EPROTO, also for an end without a
+ * goodbye. `drained`: the socket will report when there is more. (It may have reported its end already.)
  */
 ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained);
 
@@ -39,6 +40,13 @@ ssize_t tls_send(struct ssl_st *ssl, const char *data, size_t size);
 
 /* Why the last call failed, by EPROTO or EPIPE. */
 const char *tls_reason(void);
+
+/* The session of a client's connection, for its next handshake; NULL where the peer has given none. The caller owns it. */
+struct ssl_session_st *tls_session(struct ssl_st *ssl);
+void tls_session_release(struct ssl_session_st *session);
+
+/* Before the handshake; false: it can't be used. */
+bool tls_resume(struct ssl_st *ssl, struct ssl_session_st *session);
 
 /* Tells the peer that nothing more comes. */
 void tls_finish(struct ssl_st *ssl);

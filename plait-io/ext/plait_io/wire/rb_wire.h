@@ -51,7 +51,7 @@ struct filling {
 /* Kept small: of a wire that waits there may be ten thousand. */
 struct wire {
     struct deadline deadline;    /* of the current wait; first: by it `expire` finds the wire */
-    VALUE io;                    /* the socket, or what speaks TLS over it */
+    VALUE io;                    /* the socket, or OpenSSL's over it */
     VALUE raw;                   /* the socket */
     VALUE endpoint;              /* for messages: a String, an Io::Endpoint, or nil */
     VALUE phases;                /* Io::Connector::Phases, or nil */
@@ -65,6 +65,7 @@ struct wire {
     VALUE prefix;                /* String: how the URLs begin that may be launched from here */
     VALUE block;                 /* the default header lines that go with them */
     VALUE unsent;                /* String: what could not be sent of it at once, or nil */
+    struct ssl_st *ssl;          /* of `io`, or NULL without TLS */
     struct wire_batch *batch;       /* that it is aboard of, or NULL */
     struct head_bytes *last_head; /* of the answer before, or NULL */
     struct http1_limits limits;
@@ -91,7 +92,6 @@ struct wire {
     uint8_t state;               /* enum wire_state */
     uint8_t kind;                /* of the request: enum http1_request_kind and WIRE_TO_LOG_IN, bits */
     uint8_t framing;             /* of the body that is read piece by piece: enum http1_framing */
-    bool tls;
     bool busy;                   /* an exchange is under way */
     bool expired;                /* its deadline, and the socket was shut down for it */
     bool sent;                   /* a byte of the request was given to the kernel */
@@ -99,6 +99,7 @@ struct wire {
     bool persistent;             /* the answer lets the connection be used again */
     bool read_out;               /* a body was read piece by piece to its end */
     bool phases_taken;                   /* a response has taken the phases: they are the first one's */
+    bool session_kept;           /* of TLS, for the next connection */
     bool launched;               /* a request, whose answer has not been had since; it may be closed by now */
     bool prompt;                 /* the last answer was one that a batch takes in by itself, see plait_wire_land */
 };

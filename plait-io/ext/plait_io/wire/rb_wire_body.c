@@ -36,7 +36,6 @@ static VALUE wire_body_trailers_of(const struct wire *wire) {
 /* Whether more has come than the answer: it was not asked for, so that no later answer were to be trusted. */
 static bool wire_body_has_rest(const struct exchange *exchange) {
     if (exchange->size > 0 || exchange->surplus) return true;
-    if (exchange->wire->tls) return plait_wire_tls_pending(exchange->wire);
     return !exchange->drained && plait_wire_unasked(exchange->wire);
 }
 

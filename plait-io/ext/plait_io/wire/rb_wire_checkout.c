@@ -43,10 +43,9 @@ static bool checkout_serves(VALUE route, VALUE url) {
     return next == '/' || next == '?' || next == '#';
 }
 
-/* Plain and in time; TLS may call Ruby before anything is sent. */
 static bool checkout_is_fresh(const struct checkout *checkout) {
     const struct wire *wire = plait_wire_of(checkout->wire);
-    if (wire->tls || !plait_wire_reusable(wire)) return false;
+    if (!plait_wire_reusable(wire)) return false;
 
     VALUE most = rb_ivar_get(checkout->cache, id_idle_timeout);
     return NIL_P(most) || plait_now() - NUM2DBL(rb_struct_aref(checkout->entry, INT2FIX(ENTRY_SINCE))) < NUM2DBL(most);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../plait_io.h"
+#include "../tls/rb_tls.h"
 #include "rb_response.h"
 #include "rb_wire_batch_places.h"
 #include "rb_wire_move.h"
@@ -66,7 +67,7 @@ static VALUE wire_exchange_ignore(VALUE unused, VALUE error) {
  * Thread#raise, and is for our caller.
  */
 VALUE plait_wire_quietly(const struct wire *wire, VALUE (*run)(VALUE), VALUE argument, VALUE (*recover)(VALUE, VALUE)) {
-    VALUE tls_error = wire->tls ? plait_wire_tls_error() : rb_eIOError;
+    VALUE tls_error = wire->ssl ? plait_tls_error_class() : rb_eIOError;
     return rb_rescue2(run, argument, recover, Qnil, rb_eSystemCallError, rb_eIOError, tls_error, (VALUE)0);
 }
 
@@ -90,7 +91,7 @@ void plait_wire_release(struct wire *wire) {
     plait_wire_batch_leave(wire);
     wire->state = WIRE_CLOSED;
     wire->pending = wire->response = wire->trailer = wire->unsent = wire->filling.body = Qnil;
-    if (ours && wire->tls) rb_ensure(wire_exchange_close_upper, (VALUE)wire, wire_exchange_close_raw, (VALUE)wire);
+    if (ours && wire->ssl) rb_ensure(wire_exchange_close_upper, (VALUE)wire, wire_exchange_close_raw, (VALUE)wire);
     else wire_exchange_close_raw((VALUE)wire);
 }
 

@@ -108,7 +108,7 @@ static VALUE wire_launch_relaunch(VALUE self, VALUE url, VALUE batch, VALUE pass
 static VALUE wire_launch_launch(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 7, 7);
     struct wire *wire = plait_wire_of(self);
-    if (wire->tls || wire->state != WIRE_IDLE) return Qfalse;
+    if (wire->state != WIRE_IDLE) return Qfalse;
 
     Check_Type(argv[1], T_STRING);
     Check_Type(argv[2], T_STRING);

@@ -7,6 +7,7 @@
 
 #include "../http1/rb_http1.h"
 #include "../plait_io.h"
+#include "../tls/rb_tls.h"
 #include "rb_response.h"
 #include "rb_wire_batch.h"
 #include "rb_wire_batch_places.h"
@@ -39,28 +40,27 @@ static VALUE wire_allocate(VALUE class) {
     return self;
 }
 
-/* new(io, tls: false, endpoint: nil, phases: nil, limits: nil) */
+/* new(io, endpoint: nil, phases: nil, limits: nil) */
 static VALUE wire_initialize(int argc, VALUE *argv, VALUE self) {
-    static ID names[4];
+    static ID names[3];
     if (!names[0]) {
-        names[0] = rb_intern("tls");
-        names[1] = rb_intern("endpoint");
-        names[2] = rb_intern("phases");
-        names[3] = rb_intern("limits");
+        names[0] = rb_intern("endpoint");
+        names[1] = rb_intern("phases");
+        names[2] = rb_intern("limits");
     }
     struct wire *wire = plait_wire_of(self);
-    VALUE io, keywords, values[4] = {Qundef, Qundef, Qundef, Qundef};
+    VALUE io, keywords, values[3] = {Qundef, Qundef, Qundef};
     rb_scan_args(argc, argv, "1:", &io, &keywords);
-    if (!NIL_P(keywords)) rb_get_kwargs(keywords, names, 0, 4, values);
-    for (int i = 0; i < 4; i++) values[i] = values[i] == Qundef ? Qnil : values[i];
+    if (!NIL_P(keywords)) rb_get_kwargs(keywords, names, 0, 3, values);
+    for (int i = 0; i < 3; i++) values[i] = values[i] == Qundef ? Qnil : values[i];
 
     RB_OBJ_WRITE(self, &wire->io, io);
     RB_OBJ_WRITE(self, &wire->raw, rb_io_get_io(io));
-    RB_OBJ_WRITE(self, &wire->endpoint, values[1]);
-    RB_OBJ_WRITE(self, &wire->phases, values[2]);
-    RB_OBJ_WRITE(self, &wire->limits_value, values[3]);
-    wire->tls = RTEST(values[0]) || wire->raw != io;
-    if (!NIL_P(values[3])) wire->limits = plait_http1_limits(values[3]);
+    RB_OBJ_WRITE(self, &wire->endpoint, values[0]);
+    RB_OBJ_WRITE(self, &wire->phases, values[1]);
+    RB_OBJ_WRITE(self, &wire->limits_value, values[2]);
+    if (wire->raw != io) wire->ssl = plait_tls_of(io);
+    if (!NIL_P(values[2])) wire->limits = plait_http1_limits(values[2]);
     wire->state = WIRE_IDLE;
     wire->persistent = true;
     return self;
@@ -72,7 +72,16 @@ static void wire_begin(const struct exchange *exchange) {
     plait_wire_begin(exchange->wire, NIL_P(exchange->deadline) ? INFINITY : NUM2DBL(exchange->deadline));
 }
 
+/* A session ticket comes with the first answer, at the latest: the next handshake is a short one. */
+static void wire_keep_session(struct wire *wire) {
+    if (!wire->ssl || wire->session_kept || !wire->received) return;
+
+    wire->session_kept = true;
+    rb_funcall(wire->io, rb_intern("keep_session"), 0);
+}
+
 static VALUE wire_finished(struct exchange *exchange, VALUE value) {
+    wire_keep_session(exchange->wire);
     exchange->finished = true;
     return value;
 }
@@ -364,7 +373,6 @@ static VALUE wire_native_http_define_response(VALUE self, VALUE http) {
 void plait_init_wire(VALUE plait) {
     plait_init_wire_exchange();
     plait_init_wire_wait();
-    plait_init_wire_move();
     plait_init_wire_send();
     plait_init_wire_receive();
     VALUE native = rb_define_module_under(plait, "NativeHTTP");

@@ -50,37 +50,31 @@ static void wire_receive_note_arrival(struct exchange *exchange) {
 }
 
 /* Whatever broke the sending says more than what breaks the receiving after it. */
-static ssize_t wire_receive_now(struct exchange *exchange, char *to, size_t room, int *events) {
+static ssize_t wire_receive_now(struct exchange *exchange, char *to, size_t room) {
     VALUE earlier = exchange->failure;
-    ssize_t received = plait_wire_receive_now(exchange, to, room, events);
+    ssize_t received = plait_wire_receive_now(exchange, to, room);
     if (received > 0) wire_receive_note_arrival(exchange);
     if (received == MOVE_FAILED && !NIL_P(earlier)) exchange->failure = earlier;
     return received;
 }
 
 ssize_t plait_wire_hear(struct exchange *exchange, char *to, size_t room) {
-    int events;
-    ssize_t received = wire_receive_now(exchange, to, room, &events);
-    exchange->drained = received == MOVE_WAITS || (received > 0 && (size_t)received < room && !exchange->ended);
+    ssize_t received = wire_receive_now(exchange, to, room);
+    if (received != MOVE_WAITS && (received <= 0 || exchange->ended)) exchange->drained = false;
     return received;
 }
 
-/* A short receive has emptied the kernel's buffer, but says nothing of TLS's. */
 size_t plait_wire_receive(struct exchange *exchange, char *to, size_t room) {
-    int events = PLAIT_READABLE;
     enum wire_wait why = exchange->answer_began ? WAIT_FOR_MORE : WAIT_FOR_ANSWER;
     if (!exchange->drained) plait_wire_keep_pace(exchange, why);
     for (;;) {
         if (!exchange->drained) {
-            ssize_t received = wire_receive_now(exchange, to, room, &events);
+            ssize_t received = wire_receive_now(exchange, to, room);
             if (received == MOVE_FAILED) wire_receive_raise_ended(exchange);
-            if (received >= 0) {
-                exchange->drained = !exchange->wire->tls && (size_t)received < room;
-                return (size_t)received;
-            }
+            if (received >= 0) return (size_t)received;
         }
         exchange->drained = false;
-        plait_wire_wait(exchange, events, why);
+        plait_wire_wait(exchange, PLAIT_READABLE, why);
     }
 }
 
@@ -255,10 +249,9 @@ static uint64_t wire_receive_most_heard(const struct exchange *exchange) {
 
 /* An error does not count yet: earlier bytes come first. A peer that answers with less than 300 wants the rest. */
 void plait_wire_listen(struct exchange *exchange) {
-    int events;
     size_t room;
     char *to = wire_receive_place(exchange, &room);
-    ssize_t received = wire_receive_now(exchange, to, room, &events);
+    ssize_t received = wire_receive_now(exchange, to, room);
     if (received == MOVE_WAITS) return;
 
     exchange->drained = false;

@@ -5,6 +5,7 @@
 #include "rb_wire_send.h"
 
 #include "../plait_io.h"
+#include "../tls/tls.h"
 #include "rb_wire_move.h"
 #include "rb_wire_receive.h"
 #include "rb_wire_wait.h"
@@ -18,9 +19,9 @@ static ID id_each, id_bad_target;
 
 /* ---- one String ---- */
 
-/* With `events` that the connection itself needs. */
-static void wire_send_wait_to_send(struct exchange *exchange, int events) {
-    int came = plait_wire_wait(exchange, exchange->deaf ? events : events | PLAIT_READABLE, WAIT_TO_SEND);
+static void wire_send_wait_to_send(struct exchange *exchange) {
+    int events = exchange->deaf ? PLAIT_WRITABLE : PLAIT_WRITABLE | PLAIT_READABLE;
+    int came = plait_wire_wait(exchange, events, WAIT_TO_SEND);
     if (came & PLAIT_READABLE && !exchange->deaf) plait_wire_listen(exchange);
 }
 
@@ -28,13 +29,12 @@ static void wire_send_wait_to_send(struct exchange *exchange, int events) {
 static void wire_send_string(struct exchange *exchange, VALUE string, size_t from, bool more) {
     size_t size = (size_t)RSTRING_LEN(string);
     while (from < size && !exchange->stopped) {
-        int events;
-        ssize_t sent = plait_wire_send_now(exchange, string, from, more, &events);
+        ssize_t sent = plait_wire_send_now(exchange, RSTRING_PTR(string) + from, size - from, more);
         if (sent >= 0) {
             from += (size_t)sent;
             if (from < size) plait_wire_keep_pace(exchange, WAIT_TO_SEND);
         } else if (sent == MOVE_WAITS) {
-            wire_send_wait_to_send(exchange, events);
+            wire_send_wait_to_send(exchange);
         } else {
             exchange->stopped = true;
         }
@@ -44,14 +44,11 @@ static void wire_send_string(struct exchange *exchange, VALUE string, size_t fro
 
 /* Bytes that the next switch may overwrite. */
 static void wire_send_volatile(struct exchange *exchange, const char *bytes, size_t size) {
-    size_t done = 0;
-    if (!exchange->wire->tls) {
-        ssize_t sent = plait_wire_send_bytes(exchange, bytes, size, false);
-        if (sent == (ssize_t)size) return;
+    ssize_t sent = plait_wire_send_now(exchange, bytes, size, false);
+    if (sent == (ssize_t)size) return;
 
-        exchange->stopped = sent == MOVE_FAILED;
-        done = sent > 0 ? (size_t)sent : 0;
-    }
+    exchange->stopped = sent == MOVE_FAILED;
+    size_t done = sent > 0 ? (size_t)sent : 0;
     if (!exchange->stopped) wire_send_string(exchange, rb_str_new(bytes + done, (long)(size - done)), 0, false);
 }
 
@@ -133,7 +130,7 @@ VALUE plait_wire_send_small_get(struct exchange *exchange) {
     struct target target = wire_send_target_of(exchange->first, exchange->offset);
     size_t size = wire_send_size_of_get(&target, exchange->second);
     wire_send_compose(outgoing, &target, exchange->second);
-    ssize_t sent = plait_wire_send_bytes(exchange, outgoing, size, false);
+    ssize_t sent = plait_wire_send_now(exchange, outgoing, size, false);
     if (sent == (ssize_t)size) return Qnil;
 
     size_t done = sent > 0 ? (size_t)sent : 0;
@@ -152,7 +149,7 @@ static VALUE wire_send_piece(RB_BLOCK_CALL_FUNC_ARGLIST(piece, argument)) {
     StringValue(piece);
     plait_wire_keep_pace(exchange, WAIT_TO_SEND);
     size_t size = (size_t)RSTRING_LEN(piece);
-    if (exchange->wire->tls || size > PIECE) wire_send_string(exchange, rb_str_new_frozen(piece), 0, false);
+    if (size > (exchange->wire->ssl ? TLS_RECORD : PIECE)) wire_send_string(exchange, rb_str_new_frozen(piece), 0, false);
     else wire_send_volatile(exchange, RSTRING_PTR(piece), size);
     RB_GC_GUARD(piece);
     if (exchange->stopped) rb_iter_break();

@@ -42,10 +42,13 @@ static double wire_wait_limit_of(const struct exchange *exchange, enum wire_wait
     }
 }
 
-/* A loop that was busy with something else for long may find an answer and its deadline at once: then it is in time. */
+/*
+ * A loop that was busy with something else for long may find an answer and its deadline at once: then it is in time. By TLS what
+ * has come may be less than a record, which no answer is.
+ */
 static bool wire_wait_has_come(const struct wire *wire) {
     char byte;
-    return wire->batch && plait_now() < wire->ends && recv(wire->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return wire->batch && !wire->ssl && plait_now() < wire->ends && recv(wire->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void plait_wire_expire(struct deadline *deadline) {

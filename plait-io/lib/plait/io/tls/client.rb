@@ -3,6 +3,7 @@
 require "openssl"
 require_relative "identity"
 require_relative "socket"
+require "plait/io/native"
 require "plait/values/errors"
 
 module Plait
@@ -44,12 +45,12 @@ module Plait
           @hostname = hostname
           @verify = verify
           @any_name = !verify_hostname
-          @sessions = Sessions.new(sessions) if sessions.positive?
+          @sessions = Sessions.new(sessions) if sessions.positive? && Native.available? && NativeTLS.found?
           @context = OpenSSL::SSL::SSLContext.new
           offer(min_version, ciphers, alpn)
           trust(cert_store || store(ca_file, ca_path))
           Identity.new(certificate: certificate, key: key, chain: chain).install(@context) if certificate
-          keep_sessions
+          @context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
           @context.freeze
         end
 
@@ -125,25 +126,18 @@ module Plait
           raise UsageError, "ca_file: #{file.inspect} can't be read as certificates: #{e.message}"
         end
 
-        def keep_sessions
-          return @context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF unless @sessions
-
-          @context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_CLIENT |
-                                        OpenSSL::SSL::SSLContext::SESSION_CACHE_NO_INTERNAL_STORE
-          sessions = @sessions
-          @context.session_new_cb = lambda do |(socket, session)|
-            sessions.store(socket.session_key, session, once: socket.ssl_version == "TLSv1.3")
-          end
-        end
-
         def prepare(socket, endpoint, name)
           secure = Socket.new(socket, @context)
           secure.sync_close = true
           secure.hostname = name unless address?(name) # RFC 6066 §3: no literal addresses
-          secure.session_key = "#{name} #{endpoint}"
-          session = @sessions&.take(secure.session_key)
-          secure.session = session if session
+          resume(secure, "#{name} #{endpoint}") if @sessions
           secure
+        end
+
+        def resume(secure, key)
+          session = @sessions.take(key)
+          NativeTLS.resume(secure, session) if session
+          secure.sessions = ->(newer, once:) { @sessions.store(key, newer, once: once) }
         end
 
         def address?(name) = name.include?(":") || name.match?(/\A[\d.]+\z/)

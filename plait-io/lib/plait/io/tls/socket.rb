@@ -8,16 +8,24 @@ require "plait/values/uninterruptible"
 module Plait
   module Io
     module TLS
-      # An OpenSSL socket that knows which endpoint may use its sessions again, and that one thread may read while another
-      # writes. OpenSSL itself must not be entered twice for one connection: while a session ticket is read, OpenSSL calls
-      # back into Ruby, which may switch to the thread that writes. Without the lock records were garbled.
+      # An OpenSSL socket that one thread may read while another writes: OpenSSL itself must not be entered twice for one
+      # connection, as JRuby's threads would.
       class Socket < OpenSSL::SSL::SSLSocket
-        # @return [String, nil] the endpoint it connects to; of a client
-        attr_accessor :session_key
+        # @return [#call, nil] takes the session for the next connection; of a client
+        attr_writer :sessions
 
         def initialize(...)
           super
           @entered = Mutex.new
+          @sessions = nil
+        end
+
+        # Keeps the session that this connection has now for the next one. Under TLS 1.3 the peer sends it with its first bytes,
+        # so it is asked for once they have come, and no callback of OpenSSL ever runs in the midst of a read.
+        def keep_session
+          keep, @sessions = @sessions, nil
+          found = keep && NativeTLS.session(self) or return
+          keep.call(found, once: ssl_version == "TLSv1.3")
         end
 
         # As OpenSSL's.
@@ -37,14 +45,8 @@ module Plait
 
         # Says goodbye, and closes.
         def close
+          keep_session
           @entered.synchronize { super }
-        end
-
-        private
-
-        # As in a handshake: a session ticket calls back into Ruby.
-        def sysread_nonblock(length, buffer = nil, exception: true)
-          Uninterruptible.run { super }
         end
       end
 
