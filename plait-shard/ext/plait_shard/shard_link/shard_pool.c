@@ -82,6 +82,15 @@ static void shard_pool_greeted(struct shard_worker *worker, struct shard_link *l
     shared->barred = NULL;
 }
 
+/*
+ * The fence and the greeting one after the other, not at once: from Redis 7.2 on, the refusal of a password is lost behind replies
+ * that are not sent yet (https://github.com/redis/redis/issues/15640).
+ */
+static bool shard_pool_say_next(const struct shard_link *link) {
+    if (link->fences) return shard_pool_say(link, link->node->fence, link->node->fence_size);
+    return shard_pool_say(link, link->pool->greeting, link->pool->greeting_size);
+}
+
 void shard_link_greet(struct shard_worker *worker, struct shard_link *link) {
     const struct shard_pool *pool = link->pool;
     const struct shard_node *node = link->node;
@@ -92,9 +101,7 @@ void shard_link_greet(struct shard_worker *worker, struct shard_link *link) {
     link->state = SHARD_GREETING;
     link->fences = node->fences;
     link->greetings = pool->greetings;
-    bool said = shard_pool_say(link, node->fence, node->fence_size) &&
-        shard_pool_say(link, pool->greeting, pool->greeting_size);
-    if (!said) shard_link_give_up(worker, link, "does not take the shard's greeting");
+    if (!shard_pool_say_next(link)) shard_link_give_up(worker, link, "does not take the shard's greeting");
 }
 
 static bool shard_pool_begins_with(const char *reply, size_t size, const char *code) {
@@ -168,8 +175,11 @@ static void shard_pool_take_answers(struct shard_worker *worker, struct shard_li
                 return;
             }
             if (error && shard_pool_is_barred(worker, link, data, used)) return;
-            if (fence) link->fences--;
-            else link->greetings--;
+            if (!fence) link->greetings--;
+            else if (--link->fences == 0 && !shard_pool_say_next(link)) {
+                shard_link_give_up(worker, link, "does not take the shard's greeting");
+                return;
+            }
         }
         data += used;
         size -= used;
