@@ -18,6 +18,7 @@ class DBSqliteTest < Minitest::Test
   def teardown
     super
     wait_until { Plait::DB.const_get(:DetachedCall).threads.count.zero? }
+  ensure
     FileUtils.rm_r(@folder)
   end
 

@@ -221,8 +221,8 @@ class ShardProxyBoundsTest < Minitest::Test
       end
     end
   ensure
-    server.signal(:CONT)
-    server.stop
+    server&.signal(:CONT)
+    server&.stop
   end
 
   # Waits until it grows no longer.
