@@ -504,10 +504,13 @@ class ServeOperationsTest < Minitest::Test
 
   def body = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/"))
 
-  # The bundle of the Ruby that runs this, which need not be the first in the PATH.
+  # The Ruby that runs this and its Bundler, which need not be the first in the PATH, nor be called so.
   def own_bundle
+    FileUtils.mkdir_p(path("bin"))
+    File.write(path("bin/bundle"), "#!/bin/sh\nexec #{RbConfig.ruby} #{Gem.bin_path("bundler", "bundle")} \"$@\"\n", perm: 0o755)
+    FileUtils.ln_sf(RbConfig.ruby, path("bin/ruby"))
     env = Bundler.unbundled_env
-    env.merge("PATH" => [RbConfig::CONFIG["bindir"], *env["PATH"]].join(File::PATH_SEPARATOR))
+    env.merge("PATH" => [path("bin"), *env["PATH"]].join(File::PATH_SEPARATOR))
   end
 
   # @return [Integer] the process
