@@ -23,12 +23,13 @@ module Support
         if [ ! -e "$1" ]; then
           rm -rf "$1.new"
           debootstrap --variant=minbase --include=ca-certificates "$2" "$1.new" "$3"
-          echo "deb $3 experimental main" > "$1.new/etc/apt/sources.list.d/experimental.list"
+          test "$2" != sid || echo "deb $3 experimental main" > "$1.new/etc/apt/sources.list.d/experimental.list"
+          echo 'Acquire::Check-Valid-Until "false";' > "$1.new/etc/apt/apt.conf.d/a-mirror-may-lag"
           mv "$1.new" "$1"
         fi
         cp -L /etc/hosts /etc/resolv.conf "$1/etc/"
         mount -t proc proc "$1/proc"
-        chroot "$1" apt-get -o Acquire::Check-Valid-Until=false update # a mirror may lag
+        chroot "$1" apt-get update
         chroot "$1" apt-get install -y --no-install-recommends -t "$4" $5
         chroot "$1" apt-get install -y --no-install-recommends $6
       SH
