@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of one record: a shorter one that libssl has just read, and nothing behind it, was all that the socket had. */
 enum { SHORT = TLS_RECORD / 2 };
@@ -80,10 +81,11 @@ void tls_release(struct ssl_st *ssl) {
 
 /* What a step that moved nothing means: an errno, or 0 for the end. */
 static int tls_errno_of(struct ssl_st *ssl, int result, int failed) {
-    int why = libssl.get_error(ssl, result);
+    int broken = errno, why = libssl.get_error(ssl, result);
     if (why == WANT_READ || why == WANT_WRITE) return EAGAIN;
 
-    reason = libssl.reason(libssl.peek_error());
+    unsigned long code = libssl.peek_error();
+    reason = code ? libssl.reason(code) : broken ? strerror(broken) : NULL;
     libssl.clear_error(); /* it is this thread's, and Ruby's sockets look at it too */
     return why == ZERO_RETURN ? 0 : failed;
 }
@@ -94,6 +96,7 @@ ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
     bool empty = !libssl.has_pending(ssl); /* else what comes first may have been read long ago */
     while (done < room) {
         libssl.clear_error();
+        errno = 0;
         result = libssl.read(ssl, to + done, room - done, &size);
         if (result != 1) break;
         done += size;
@@ -110,6 +113,7 @@ ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
 ssize_t tls_send(struct ssl_st *ssl, const char *data, size_t size) {
     size_t done = 0;
     libssl.clear_error();
+    errno = 0;
     int result = libssl.write(ssl, data, size < TLS_RECORD ? size : TLS_RECORD, &done);
     if (result == 1) return (ssize_t)done;
 
