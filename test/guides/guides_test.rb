@@ -65,6 +65,8 @@ class GuidesTest < Minitest::Test
     program = PRELUDE + Example.new(page, name).program
     Dir.mktmpdir("plait-test-") do |folder|
       out, status = Open3.capture2e(RbConfig.ruby, "-W0", *Support::FLAGS, "-e", program, chdir: folder)
+      refused = out[/on: :\w+ can't be used here: Ruby .*/] # its bugs: see guides/rubies.md
+      skip(refused) if refused
       assert_predicate(status, :success?, out)
     end
   end

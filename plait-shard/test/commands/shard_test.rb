@@ -89,11 +89,11 @@ class ShardCommandTest < Minitest::Test
   def test_it_ends_well_by_sigterm_and_says_what_it_has_done
     result = listening("shard", "--nodes", addresses.first, "--listen", "127.0.0.1:0", signal: :TERM) do |port, _pid, err|
       converse(port) { |redis| redis.pipeline([%w[PING], %w[NONSENSE]]) }
-      wait_until { File.read(err).include?(" 2 commands/s") } # a line may come between the connection and its commands
+      wait_until { File.read(err).include?(" 1 errors, ") } # a line may come between the connection and its commands
     end
     assert_equal(0, result.code, result.err)
     assert_match(/^1 clients were served with 2 commands; 1 were answered with an error of the proxy$/, result.out)
-    assert_match(%r{^\d clients, 2 commands/s, 0.0 MB/s in, 0.0 MB/s out, 1 errors, 0 failures of nodes$}, result.err)
+    assert_match(%r{^\d clients, [12] commands/s, 0.0 MB/s in, 0.0 MB/s out, 1 errors, 0 failures of nodes$}, result.err)
   end
 
   def test_sighup_reads_the_file_again_and_sigterm_lets_clients_end
