@@ -51,6 +51,8 @@ module Plait
           trust(cert_store || store(ca_file, ca_path))
           Identity.new(certificate: certificate, key: key, chain: chain).install(@context) if certificate
           @context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
+          # A second handshake would call Ruby in the midst of a read.
+          @context.options |= OpenSSL::SSL::OP_NO_RENEGOTIATION if defined?(OpenSSL::SSL::OP_NO_RENEGOTIATION)
           @context.freeze
         end
 
