@@ -62,7 +62,7 @@ static const rb_data_type_t tls_session_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* session(socket) => what `resume` takes, or nil. OpenSSL's own takes no socket of a subclass before Ruby 3.4. */
+/* session(socket) => what `resume` takes, or nil. That of Ruby 3.1's openssl takes no socket of a subclass. */
 static VALUE tls_native_session(VALUE self, VALUE socket) {
     (void)self;
     struct ssl_session_st *session = tls_session(tls_of(socket));
