@@ -24,9 +24,9 @@ module Support
           rm -rf "$1.new"
           debootstrap --variant=minbase --include=ca-certificates "$2" "$1.new" "$3"
           test "$2" != sid || echo "deb $3 experimental main" > "$1.new/etc/apt/sources.list.d/experimental.list"
-          echo 'Acquire::Check-Valid-Until "false";' > "$1.new/etc/apt/apt.conf.d/a-mirror-may-lag"
           mv "$1.new" "$1"
         fi
+        echo 'Acquire::Check-Valid-Until "false";' > "$1/etc/apt/apt.conf.d/a-mirror-may-lag"
         cp -L /etc/hosts /etc/resolv.conf "$1/etc/"
         mount -t proc proc "$1/proc"
         chroot "$1" apt-get update
