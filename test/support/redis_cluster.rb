@@ -69,8 +69,8 @@ module Support
       end
     end
 
-    # Moves a slot while clients use it. The new owner has to know the epoch of the former one: else it takes a late message of
-    # that one for newer than its own claim, and then the slot is nobody's.
+    # Moves a slot while clients use it. The new owner must know the epoch of the former owner first. Otherwise a late message
+    # of the former owner counts as newer than the move, and no server has the slot.
     # @yield when both know that it is on its way, before its keys are
     def move(slot, to, from: owner(slot))
       call(to, "CLUSTER", "SETSLOT", slot.to_s, "IMPORTING", id(from))
