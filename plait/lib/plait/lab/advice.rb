@@ -163,7 +163,7 @@ module Plait
 
       def answer
         parts = { "Why" => why, "How sure" => how_sure, "Not" => others.join("; "), "Limits" => limits,
-                  "Would change it" => of_rules(:change), "To settle it" => settling }
+                  "Would change it" => @items == 1 ? "more items" : of_rules(:change), "To settle it" => settling }
         [sentence((ALONE if gain)), "  #{line}", *lines(parts)]
       end
 
@@ -212,8 +212,6 @@ module Plait
       end
 
       def of_rules(about)
-        return "more items" if about == :change && @items == 1
-
         RULES.select { |rule| rule.about == about && rule.evidence.call(@profile) }
              .map { |rule| rule.sentence.call(@profile) }.join("; ")
       end
