@@ -43,6 +43,19 @@ class HTTPApacheTLSTest < Minitest::Test
     end
   end
 
+  # Up to TLS 1.2 Apache asks for a second handshake where only a part of a site wants a certificate.
+  def test_a_second_handshake_is_refused
+    with_apache("SSLProtocol TLSv1.2\nSSLCACertificateFile ${FOLDER}/root/authority.pem\n" \
+                "<Location /cgi/>\nSSLVerifyClient require\n</Location>") do |url|
+      HTTP::Client.open(proxy: false, tls: { **TLS, **AUTHORITY.issue("DNS:me", name: "ada").to_h }) do |client|
+        assert_equal("page", client.get("#{url}/a.txt").body)
+        error = assert_raises(Plait::ConnectionClosed) { client.get("#{url}/cgi/echo") }
+        assert_match(/handshake failure/, error.message)
+        assert_equal("page", client.get("#{url}/a.txt").body)
+      end
+    end
+  end
+
   def test_names
     with_apache do |url|
       HTTP::Client.open(proxy: false, tls: TLS) do |client|
