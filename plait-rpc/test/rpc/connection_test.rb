@@ -7,6 +7,7 @@ require "plait/io/endpoint"
 require "plait/io/tls"
 require "support/certificates"
 require_relative "connection_cases"
+require_relative "records"
 
 class ConnectionOverPureLineTest < Minitest::Test
   include ConnectionCases
@@ -38,6 +39,18 @@ if Plait.const_get(:Native).available?
         answers = Thread.new { texts.size.times { talker.hear.then { |_, id, _, (text)| talker.answer(id, text) } } }
         texts.each { |text| assert_equal(text, under_stress { connection.request(:echo, [text]) }) }
         answers.join
+      end
+    end
+
+    # No event of the socket tells of the end: libssl has it.
+    def test_an_answer_whose_end_was_read_ahead
+      with_pair do |connection, talker|
+        answer = Thread.new { connection.request(:give, []) }
+        id = talker.hear[1]
+        wait_until_asleep([answer])
+        payload = Records.send(talker.socket, 16) { |text| [1, id, nil, text] }
+        assert(answer.join(20), "the answer was not read to its end")
+        assert_equal(payload, answer.value)
       end
     end
 

@@ -18,6 +18,7 @@ class RPCSwitchboardTest < Minitest::Test
     end
 
     def congested? = congested
+    def buffered? = false
     def flush = !congested
     def sending? = false
     def unsent = congested ? 5 : 0

@@ -550,6 +550,10 @@ static VALUE rpc_line_pending(VALUE self) {
     return SIZET2NUM(plait_line_pending(plait_line_of(self)));
 }
 
+static VALUE rpc_line_buffered(VALUE self) {
+    return plait_line_buffered(plait_line_of(self)) ? Qtrue : Qfalse;
+}
+
 static VALUE rpc_line_idle(VALUE self) {
     const struct line *line = plait_line_of(self);
     return plait_line_pending(line) == 0 && !line->unsent && plait_messagepack_rpc_idle(line->parser) ? Qtrue : Qfalse;
@@ -620,6 +624,7 @@ void plait_define_rpc_line(VALUE rpc) {
     rb_define_method(line, "congested?", rpc_line_congested, 0);
     rb_define_method(line, "pending", rpc_line_pending, 0);
     rb_define_method(line, "idle?", rpc_line_idle, 0);
+    rb_define_method(line, "buffered?", rpc_line_buffered, 0);
     rb_define_method(line, "usable?", rpc_line_usable, 0);
     rb_define_method(line, "over", rpc_line_over, 0);
     rb_define_method(line, "foreign?", rpc_line_line_foreign, 0);

@@ -92,7 +92,11 @@ static void rpc_line_receive_large(struct line *line, struct receive *receive) {
     if (received > inside) plait_messagepack_rpc_feed(line->parser, receive->behind, received - inside);
 }
 
-/* A server takes all records that are here: its reactor is to know whether more are. A caller learns it by its next wait. */
+bool plait_line_buffered(const struct line *line) {
+    return line->ssl && !line->drained;
+}
+
+/* A server takes all records that are here, and looks seldom whether more are. A caller has one answer at a time, mostly. */
 static void rpc_line_receive_secure(struct line *line, struct receive *receive) {
     struct secure_step step;
     size_t total = 0;

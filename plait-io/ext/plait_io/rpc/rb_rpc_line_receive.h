@@ -16,6 +16,10 @@ VALUE plait_line_intake(struct line *line);
  * read_available.
  */
 VALUE plait_line_take_requests(struct line *line, uint32_t most, VALUE *batch);
+
+/* Whether libssl may hold bytes of the peer. No event of the socket tells of them: they have to be received before a wait. */
+bool plait_line_buffered(const struct line *line);
+
 bool plait_line_holds_request(const struct line *line);
 
 void plait_init_rpc_line_receive(void);

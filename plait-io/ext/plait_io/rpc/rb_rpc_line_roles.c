@@ -85,6 +85,10 @@ static void rpc_line_roles_work(struct line *line, struct member *member) {
     if ((reads && !plait_line_others_speak(line)) || line->drainer == member) plait_line_flush(line);
     if (!NIL_P(line->over) ||
         rpc_line_roles_satisfied(line, member)) return; /* no other member would wake it for what it has done itself */
+    if (reads && plait_line_buffered(line)) {
+        plait_line_let_others_run(member);
+        return;
+    }
     bool writes = rpc_line_roles_drains(line, member);
     if (reads) rpc_line_roles_wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
     else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, no_wakeups);

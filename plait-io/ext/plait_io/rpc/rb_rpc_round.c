@@ -154,7 +154,7 @@ static bool rpc_round_release(struct round *round, const struct line *line, bool
     VALUE peer = round->peer;
     if (rpc_round_locked(round)) return false;
 
-    done = done && !RTEST(rb_attr_get(peer, id_again));
+    done = done && !RTEST(rb_attr_get(peer, id_again)) && !plait_line_buffered(line);
     if (!done) rb_ary_push(round->others, peer);
     rb_ivar_set(peer, id_attended, Qfalse);
     round->peer = Qnil;

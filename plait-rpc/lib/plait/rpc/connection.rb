@@ -240,6 +240,10 @@ module Plait
 
       # @!group State
 
+      # @return [Boolean] whether bytes of the peer may be here that the socket, which has given them to TLS, does not report
+      # @api private
+      def buffered? = @line.buffered?
+
       # @return [Boolean] whether nothing is under way, in either direction
       def idle? = @line.idle?
 

@@ -159,6 +159,7 @@ module Plait
       def received = @wire.received
       def congested? = @unsent ? unsent > @room : false
       def pending = @calls&.size || 0
+      def buffered? = @wire.buffered?
       def idle? = pending.zero? && !@unsent && @parser.idle?
 
       # Ends it: calls without an answer fail at once. In a fork only the descriptor is closed.

@@ -85,13 +85,16 @@ module Plait
       # @param limit [Float, nil] monotonic seconds
       # @return [Integer] the events that came; of both, that may be a guess; 0 when the time is up
       def wait(events, limit)
-        return READABLE if events & READABLE == READABLE && pending?
+        return READABLE if events & READABLE == READABLE && buffered?
 
         seconds = limit && [limit - Deadline.now, 0].max
         await(events, seconds) ? events : 0
       rescue *CLOSED
         events # the next read or write raises
       end
+
+      # @return [Boolean] whether there are decrypted bytes, for which no wait for the descriptor would end
+      def buffered? = @io.respond_to?(:pending) && @io.pending.positive?
 
       # @return [Boolean] whether it belongs to the parent of a fork
       def foreign? = @generation != Native.fork_generation
@@ -143,9 +146,6 @@ module Plait
         @pieces.insert(1, piece.byteslice(PIECE..))
         @pieces[0] = piece.byteslice(0, PIECE)
       end
-
-      # Decrypted bytes, for which no wait for the descriptor would end.
-      def pending? = @io.respond_to?(:pending) && @io.pending.positive?
 
       # An error of a connection that ends anyway is dropped.
       def quietly

@@ -3,6 +3,7 @@
 require "msgpack"
 require "plait/io/tls"
 require "support/certificates"
+require_relative "../records"
 
 module ServerCases
   # Who may call, and what others see of it.
@@ -48,6 +49,25 @@ module ServerCases
         assert_equal([*0...200], client.map(:echo, 0...200))
         assert_equal([3], Array.new(8) { Thread.new { client.call(:add, 1, 2) } }.map(&:value).uniq)
       end
+    end
+
+    # No event of the socket tells of the end: libssl has it.
+    def test_a_request_whose_end_was_read_ahead
+      secure
+      [8, 12].each do |count|
+        talker = secure_talker
+        payload = Records.send(talker.socket, count) { |text| [0, 3, "echo", [text]] }
+        assert(talker.hears?(20), "no answer came to a request in #{count} full records")
+        assert_equal([1, 3, nil, payload], talker.hear)
+      end
+    end
+
+    def test_the_goodbye_comes_with_a_request
+      secure
+      talker = secure_talker
+      talker.socket.write_nonblock([0, 3, "add", [1, 2]].to_msgpack)
+      talker.socket.send(:stop) # sends the goodbye, and leaves the connection open
+      assert_closed(Talker.new(talker.socket.to_io))
     end
 
     # What has come with the last bytes of the handshake is not waited for.
@@ -101,6 +121,12 @@ module ServerCases
       skip("JRuby's OpenSSL knows too little") if RUBY_ENGINE == "jruby"
 
       serve(at: "tls://127.0.0.1:0", tls: { **OURS, verify_client: verify_client, client_ca: authority }, **options)
+    end
+
+    # @return [Talker] whose connection has served a request
+    def secure_talker
+      socket = OpenSSL::SSL::SSLSocket.new(connect.socket, OpenSSL::SSL::SSLContext.new)
+      Talker.new(socket.connect).tap { |talker| assert_serves(talker) }
     end
 
     # @return [String] the file of the authority's certificate

@@ -281,7 +281,7 @@ module Plait
         def arm(peer, state)
           peer.halted = nil unless state == :full
           unsent = peer.connection.unsent.positive?
-          return resume(peer) if overlooked?(peer)
+          return resume(peer) if overlooked?(peer) || (state != :full && peer.connection.buffered?)
 
           events = (state == :full ? 0 : READABLE) | (unsent ? WRITABLE : 0)
           queue = queue_for(state, unsent)
