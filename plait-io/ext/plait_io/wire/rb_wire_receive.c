@@ -247,23 +247,30 @@ static uint64_t wire_receive_most_heard(const struct exchange *exchange) {
     return exchange->whole && body > HEARD ? body : HEARD;
 }
 
-/* An error does not count yet: earlier bytes come first. A peer that answers with less than 300 wants the rest. */
-void plait_wire_listen(struct exchange *exchange) {
+/* Returns whether libssl may have more: no event of the socket tells of that. */
+static bool wire_receive_listen_once(struct exchange *exchange) {
     size_t room;
     char *to = wire_receive_place(exchange, &room);
     ssize_t received = wire_receive_now(exchange, to, room);
-    if (received == MOVE_WAITS) return;
+    if (received == MOVE_WAITS) return false;
 
+    bool more = exchange->wire->ssl && !exchange->drained;
     exchange->drained = false;
     if (received <= 0) {
         exchange->deaf = true;
         exchange->stopped = received == MOVE_FAILED;
-        return;
+        return false;
     }
     plait_wire_add(exchange, to, (size_t)received);
     exchange->stopped = wire_receive_parse_heads(exchange) && exchange->head.status >= 300;
     exchange->deaf = exchange->size >= wire_receive_most_heard(exchange);
     if (exchange->size > 0) wire_receive_keep_data(exchange, &room);
+    return more && !exchange->stopped && !exchange->deaf;
+}
+
+/* An error does not count yet: earlier bytes come first. A peer that answers with less than 300 wants the rest. */
+void plait_wire_listen(struct exchange *exchange) {
+    while (wire_receive_listen_once(exchange)) continue;
 }
 
 bool plait_wire_is_plain(const struct http1_head *head) {
