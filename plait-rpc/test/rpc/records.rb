@@ -19,7 +19,7 @@ module Records
     payload = "x".b * size
     payload = payload.byteslice(0, payload.bytesize - 1) while (message = yield(payload).to_msgpack).bytesize > size
     rest = message.byteslice(FIRST..)
-    records = [message.byteslice(0, FIRST), *Array.new(count) { |index| rest.byteslice(index * FULL, FULL) }]
+    records = Array.new(count) { |index| rest.byteslice(index * FULL, FULL) }.unshift(message.byteslice(0, FIRST))
     records.each { |record| ssl.write_nonblock(record) == record.bytesize or raise "the socket's buffer is too small" }
     payload
   end

@@ -89,6 +89,22 @@ module WireCases
       end
     end
 
+    # Its second part is longer than what is read at once: no event of the socket tells of the rest, which libssl has.
+    everywhere("TLS an early refusal in two records") do
+      done = Queue.new
+      script = lambda do |peer|
+        peer.head && peer.say("HTTP/1.1 413 Too large\r\n")
+        sleep(0.1) # for the first part to be read alone
+        peer.say("X-Pad: #{"p" * 6000}\r\nContent-Length: 0\r\n\r\n")
+        done.pop
+      end
+      with_tls_wire(script) do |wire|
+        assert_equal(413, post(wire, "x" * 20_000_000, timeouts: Timeouts.new(write: 20)).status)
+      ensure
+        done << true
+      end
+    end
+
     private
 
     # A peer that sends back what has come of the body, a piece at a time.
