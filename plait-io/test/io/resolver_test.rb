@@ -116,28 +116,4 @@ class IoResolverTest < Minitest::Test
     SlowNames.gate << :go
     thread.join
   end
-
-  def test_the_cache
-    resolver = Resolver.new(cache: 60, size: 2)
-    SlowNames.gate << 1 << 2
-    2.times { assert_equal("127.0.0.1", resolver.resolve(slow, 80).first.ip_address) }
-    assert_equal(1, SlowNames.asked.size)
-    %w[127.0.0.2 127.0.0.3].each { |address| resolver.resolve(address, 80) }
-    resolver.resolve(slow, 80)
-    assert_equal(2, SlowNames.asked.size, "the oldest had to make room")
-  end
-
-  def test_what_is_cached_expires
-    resolver = Resolver.new(cache: 0.01)
-    SlowNames.gate << 1 << 2
-    resolver.resolve(slow, 80)
-    sleep(0.02)
-    resolver.resolve(slow, 80)
-    assert_equal(2, SlowNames.asked.size)
-  end
-
-  def test_an_error_is_not_cached
-    resolver = Resolver.new(cache: 60)
-    2.times { assert_raises(Plait::ResolveError) { resolver.resolve("no-such-host.invalid", 80, deadline: within(30)) } }
-  end
 end

@@ -13,26 +13,11 @@ module Plait
       # Raised in the block of a scheduler's timeout; it does not leave this class.
       class Expired < StandardError; end
 
-      # @param cache [Numeric] seconds for which an address that was found is used again; 0: never. getaddrinfo(3) does
-      #   not tell how long it is valid.
-      # @param size [Integer] names that are kept
-      def initialize(cache: 0, size: 256)
-        @cache = cache.positive? ? Cache.new(cache, size) : nil
-      end
-
       # @param host [String] a name or an address
       # @return [Array<Addrinfo>] at least one, in the order in which RFC 6724 tries them
       # @raise [ResolveError] when it has none
       # @raise [ConnectTimeout] of phase :resolve
       def resolve(host, port, deadline: nil)
-        return look_up(host, port, deadline) unless @cache
-
-        @cache.fetch([host, port]) { look_up(host, port, deadline) }
-      end
-
-      private
-
-      def look_up(host, port, deadline)
         addresses = ask(host, port, deadline)
         raise ResolveError.new("#{host} has no address", endpoint: "#{host}:#{port}") if addresses.empty?
 
@@ -41,6 +26,8 @@ module Plait
         raise ResolveError.new("can't resolve #{host}: #{e.message.delete_prefix("getaddrinfo: ")}",
                                endpoint: "#{host}:#{port}", causes: [e])
       end
+
+      private
 
       def ask(host, port, deadline)
         scheduler = Fiber.current_scheduler if Fiber.respond_to?(:current_scheduler)
@@ -61,34 +48,6 @@ module Plait
       def expired(host, port)
         raise ConnectTimeout.new("the address of #{host} was not found in time: the name server is slow or unreachable",
                                  endpoint: "#{host}:#{port}", phase: :resolve)
-      end
-
-      # Addresses that were found not long ago; the oldest make room.
-      class Cache
-        # @param seconds [Numeric] for which an entry is used
-        # @param size [Integer] entries at most
-        def initialize(seconds, size)
-          @seconds = seconds
-          @size = size
-          @entries = {}
-          @lock = Mutex.new
-        end
-
-        # @return [Array<Addrinfo>] the block's value, or an earlier one
-        def fetch(key)
-          found = @lock.synchronize { @entries[key] }
-          return found.first if found && !found.last.expired?
-
-          yield.tap { |addresses| @lock.synchronize { store(key, addresses.freeze) } }
-        end
-
-        private
-
-        def store(key, addresses)
-          @entries.delete(key)
-          @entries[key] = [addresses, Deadline.after(@seconds)]
-          @entries.shift if @entries.size > @size
-        end
       end
 
       # One getaddrinfo(3) on a thread of its own, for all calls that ask for the same at the same time: a name server that
@@ -117,7 +76,6 @@ module Plait
             end
           end
 
-          # @return [Array<Addrinfo>]
           def call(host, port) = Addrinfo.getaddrinfo(host, port, nil, :STREAM)
 
           private
@@ -178,7 +136,6 @@ module Plait
           end
         end
       end
-      private_constant :Expired, :Cache, :Lookup
     end
   end
 end
