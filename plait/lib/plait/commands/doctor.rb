@@ -41,13 +41,12 @@ module Plait
 
       private
 
-      # @return [Array<#new>]
       def examiners
         return connections if options["c10k"]
-        return Examination::EXAMINERS unless options["databases"]
+        return Examination::EXAMINERS.map(&:new) unless options["databases"]
 
         Sibling.load("cli/doctor/databases")
-        [self.class.const_get(:Databases)]
+        [self.class.const_get(:Databases).new]
       end
 
       def connections
@@ -55,7 +54,7 @@ module Plait
         raise UsageError, "--c10k and --databases are two examinations: ask for one" if options["databases"]
 
         number = Arguments.count("--c10k", options["c10k"])
-        [-> { C10k.new(number) }]
+        [C10k.new(number)]
       end
     end
   end

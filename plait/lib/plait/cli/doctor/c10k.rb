@@ -24,7 +24,6 @@ module Plait
         # Connections are remembered for a while after their end: so many times more.
         REMEMBERED = 2
         PAGE = 4096
-        private_constant :SPARE, :BURST, :BUSY, :SHARE, :REMEMBERED, :PAGE
 
         def initialize(connections = 10_000, root: "/", limits: Process)
           super(root: root)
@@ -41,11 +40,9 @@ module Plait
           needed = @connections + SPARE
           _, hard = @limits.getrlimit(:NOFILE)
           text = "a process may have #{Quantity.count(hard)} open files and sockets; #{Quantity.count(needed)} are needed"
-          return ok("descriptors", hard, text) if hard >= needed
-
           more = roomy(needed)
-          limited("descriptors", hard, text,
-                  "ulimit -Hn #{more}, or LimitNOFILE=#{more} in a unit of systemd, or docker run --ulimit nofile=#{more}")
+          judge("descriptors", hard, needed, text,
+                "ulimit -Hn #{more}, or LimitNOFILE=#{more} in a unit of systemd, or docker run --ulimit nofile=#{more}")
         rescue NotImplementedError, ArgumentError, SystemCallError
           unknown("descriptors")
         end
@@ -74,9 +71,7 @@ module Plait
 
           text = "#{Quantity.count(last - first + 1)} connections from one address to one place " \
                  "(net.ipv4.ip_local_port_range is #{first} to #{last})"
-          return ok("ports", last - first + 1, text) if last - first >= @connections
-
-          limited("ports", last - first + 1, text, "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"")
+          judge("ports", last - first + 1, @connections + 1, text, "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"")
         end
 
         def memory
@@ -85,9 +80,7 @@ module Plait
           return unknown("memory") unless free
 
           text = "#{Quantity.memory(free)} are there; connections alone need about #{Quantity.memory(needed)}"
-          return ok("memory", free, text) if free >= needed * 2
-
-          limited("memory", free, text, "give it more, or docker run --memory #{(needed * 4) >> 20}m")
+          judge("memory", free, needed * 2, text, "give it more, or docker run --memory #{(needed * 4) >> 20}m")
         end
 
         # The second number: from there on the kernel gives connections smaller buffers.
@@ -97,9 +90,7 @@ module Plait
 
           needed = @connections / SHARE * BUSY * 2 / PAGE
           text = "#{Quantity.memory(pages[1] * PAGE)} for the buffers of all connections (net.ipv4.tcp_mem)"
-          return ok("buffers", pages[1], text) if pages[1] >= needed
-
-          limited("buffers", pages[1], text, command("net.ipv4.tcp_mem", "\"#{needed} #{needed * 2} #{needed * 3}\""))
+          judge("buffers", pages[1], needed, text, command("net.ipv4.tcp_mem", "\"#{needed} #{needed * 2} #{needed * 3}\""))
         end
 
         # Where there is no firewall that keeps track there is nothing to say.

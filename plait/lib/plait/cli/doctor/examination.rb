@@ -16,7 +16,6 @@ module Plait
       class Sheet
         MARKS = { ok: ["✓", :green], limited: ["!", :yellow], missing: ["✗", :dim], unknown: ["?", :dim] }.freeze
         NARROWEST = 30
-        private_constant :MARKS, :NARROWEST
 
         def initialize(checks, terminal)
           @checks = checks
@@ -24,7 +23,6 @@ module Plait
           @names = checks.map { |check| check.name.size }.max
         end
 
-        # @return [Array<String>]
         def lines = [*@checks.group_by(&:group).flat_map { |group, checks| section(group, checks) }, summary]
 
         private
@@ -61,12 +59,11 @@ module Plait
         SCHEMA = 1
         EXAMINERS = [Ruby, Machine, Limits, KernelFeatures, Ways, OptionalGems, Servers, JRuby].freeze
 
-        # @param examiners [Array<Class<Examiner>, Proc>] Examiners, or what gives one
-        def initialize(examiners = EXAMINERS)
+        def initialize(examiners)
           @examiners = examiners
         end
 
-        def checks = @checks ||= @examiners.flat_map { |examiner| begin_with(examiner).checks }
+        def checks = @checks ||= @examiners.flat_map(&:checks)
 
         # @return [Boolean] whether something holds back
         def limited? = checks.any? { |check| check.status == :limited }
@@ -79,10 +76,6 @@ module Plait
           record = { schema: SCHEMA, plait: Plait::VERSION, ruby: RUBY_DESCRIPTION, checks: checks.map(&:to_h) }
           "#{JSON.pretty_generate(record)}\n"
         end
-
-        private
-
-        def begin_with(examiner) = examiner.is_a?(Proc) ? examiner.call : examiner.new
       end
     end
   end

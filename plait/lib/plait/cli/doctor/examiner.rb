@@ -11,13 +11,11 @@ module Plait
       # `:unknown`, when this system doesn't tell. `value` is for programs, `text` for people, `hint` what to do about
       # it, as a command where there is one.
       Check = Struct.new(:group, :name, :status, :value, :text, :hint, keyword_init: true)
-      private_constant :Check
 
       # Looks at one part of the machine. A subclass names its group and makes checks; the files of Linux are read below
       # `root`, and where they are missing the answer is "unknown".
       class Examiner
         UNTOLD = "unknown: this system doesn't tell"
-        private_constant :UNTOLD
 
         # @param root [String] of the file system
         def initialize(root: "/")
@@ -32,6 +30,11 @@ module Plait
 
         def limited(name, value, text, hint = nil) = check(name, :limited, value, text, hint)
 
+        # Says the hint only of a number that is too small.
+        def judge(name, value, needed, text, hint)
+          value >= needed ? ok(name, value, text) : limited(name, value, text, hint)
+        end
+
         def missing(name, text, hint = nil) = check(name, :missing, nil, text, hint)
 
         def unknown(name, text = UNTOLD) = check(name, :unknown, nil, text, nil)
@@ -40,7 +43,6 @@ module Plait
           Check.new(group: self.class::GROUP, name: name, status: status, value: value, text: text, hint: hint)
         end
 
-        # @return [String, nil]
         def read(file)
           File.read(path(file))
         rescue SystemCallError
@@ -50,10 +52,8 @@ module Plait
         def path(file) = File.join(@root, file)
 
         # @param key [String] of sysctl
-        # @return [Array<Integer>, nil]
         def numbers(key) = read("proc/sys/#{key.tr(".", "/")}")&.split&.map(&:to_i)
 
-        # @return [Integer, nil]
         def number(key) = numbers(key)&.first
 
         # @return [Integer, nil] bytes

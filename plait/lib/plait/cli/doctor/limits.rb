@@ -21,7 +21,6 @@ module Plait
         # Linux before 5.4 had 128: too short a queue for a burst of connections.
         SHORT_BACKLOG = 1024
         FEW_PORTS = 20_000
-        private_constant :MAPS_A_FIBER, :UNLIMITED, :FEW_DESCRIPTORS, :FEW_PROCESSES, :SHORT_BACKLOG, :FEW_PORTS
 
         def checks = [descriptors, processes, fibers, backlog, ports]
 
@@ -30,9 +29,7 @@ module Plait
         def descriptors
           soft, hard = limits_of("open files", :NOFILE)
           text = "#{amount(soft)} open files and sockets#{" (up to #{amount(hard)} on demand)" if hard > soft}"
-          return ok("descriptors", soft, text) if soft >= FEW_DESCRIPTORS
-
-          limited("descriptors", soft, text, "for more connections: ulimit -n #{[hard, 65_536].min}")
+          judge("descriptors", soft, FEW_DESCRIPTORS, text, "for more connections: ulimit -n #{[hard, 65_536].min}")
         rescue NotImplementedError, ArgumentError, SystemCallError
           unknown("descriptors")
         end
@@ -40,9 +37,7 @@ module Plait
         def processes
           most = [limits_of("processes", :NPROC).first, Cgroup.new(root: @root).processes].compact.min
           text = "#{amount(most)} processes and threads"
-          return ok("processes", most, text) if most >= FEW_PROCESSES
-
-          limited("processes", most, text, "for more: ulimit -u 4096, or docker run --pids-limit 4096")
+          judge("processes", most, FEW_PROCESSES, text, "for more: ulimit -u 4096, or docker run --pids-limit 4096")
         rescue NotImplementedError, ArgumentError, SystemCallError # ArgumentError: macOS and JRuby may not know NPROC
           unknown("processes")
         end
@@ -76,9 +71,7 @@ module Plait
           return unknown("backlog") unless length
 
           text = "#{Quantity.count(length)} connections may wait to be accepted (net.core.somaxconn)"
-          return ok("backlog", length, text) if length >= SHORT_BACKLOG
-
-          limited("backlog", length, text, "for bursts: sysctl -w net.core.somaxconn=4096")
+          judge("backlog", length, SHORT_BACKLOG, text, "for bursts: sysctl -w net.core.somaxconn=4096")
         end
 
         def ports
@@ -87,9 +80,7 @@ module Plait
 
           number = last - first + 1
           text = "#{Quantity.count(number)} connections at a time to one address (ephemeral ports #{first} to #{last})"
-          return ok("ports", number, text) if number >= FEW_PORTS
-
-          limited("ports", number, text, "for more: sysctl -w net.ipv4.ip_local_port_range=\"15000 64999\"")
+          judge("ports", number, FEW_PORTS, text, "for more: sysctl -w net.ipv4.ip_local_port_range=\"15000 64999\"")
         end
       end
     end

@@ -13,7 +13,6 @@ module Plait
       class Cgroup
         # Version 1 writes "no limit" as the largest number of pages.
         NO_LIMIT = 1 << 60
-        private_constant :NO_LIMIT
 
         # @param root [String] of the file system
         def initialize(root: "/")
@@ -77,7 +76,6 @@ module Plait
         GROUP = "machine"
         # Above this share of the processors, other programs take part in every measurement.
         BUSY = 0.5
-        private_constant :BUSY
 
         def initialize(root: "/")
           super

@@ -88,7 +88,6 @@ module Plait
         JARS = "jruby-jars"
         INSTALL_JARS = "gem install jruby-jars -v \"~> 9.4.0\""
         JAVA = "default-jre-headless"
-        private_constant :JARS, :INSTALL_JARS, :JAVA
 
         # @param jars [String, nil] version of the gem
         def initialize(programs: Suites::Programs.new, jars: Suites::JRuby.jars_version, root: "/")

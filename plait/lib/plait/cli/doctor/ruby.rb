@@ -14,7 +14,6 @@ module Plait
       class Ruby < Examiner
         GROUP = "ruby"
         BUILD = "bin/setup (in a clone), or: gem pristine plait"
-        private_constant :BUILD
 
         def checks = [version, RUBY_ENGINE == "ruby" ? extension : twin, jit]
 
@@ -78,7 +77,6 @@ module Plait
         # The same number on every architecture, as for all calls since Linux 5.1.
         PIDFD_OPEN = 434
         REBUILD = "gem pristine io-event"
-        private_constant :PIDFD_OPEN, :REBUILD
 
         def checks = [system, event_loop, io_uring, pidfd]
 
