@@ -2,6 +2,7 @@
 
 require_relative "exposure"
 require_relative "incoming"
+require "plait/mechanisms/failure"
 require "plait/mechanisms/thread_guard"
 require "plait/mechanisms/state"
 require "plait/native"
@@ -32,8 +33,6 @@ module Plait
       }.freeze
 
       class << self
-        # @param format [Symbol, #call]
-        # @return [#call]
         # @raise [UsageError]
         def fetch(format)
           return own(format) if format.respond_to?(:call)
@@ -42,34 +41,23 @@ module Plait
                                                    "`call`, not #{format.inspect}"))
         end
 
-        # @param error [Exception, Refusal]
         # @return [String] UTF-8
         def message(error)
           # (did_you_mean takes milliseconds for its additions)
           text = error.respond_to?(:original_message) ? error.original_message : error.message
-          readable(text.to_s)[0, LONGEST]
+          Failure.readable(text.to_s)[0, LONGEST]
         rescue StandardError => e
           "its message raises #{e.class}"
         end
 
-        # @return [String]
         def name(error) = error.is_a?(Refusal) ? error.name : (error.class.name || "Exception")
 
-        # @return [String]
         def sentence(error) = "#{name(error)}: #{message(error)}"
 
         private
 
         def own(format)
           ->(error) { error.respond_to?(:to_rpc_error) ? error.to_rpc_error : format.call(error) }
-        end
-
-        # Messages of drivers, and paths in them, may be bytes of any kind.
-        def readable(text)
-          return text if text.encoding == Encoding::UTF_8 && text.valid_encoding?
-          return text.dup.force_encoding(Encoding::UTF_8).scrub if text.encoding.ascii_compatible?
-
-          text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
         end
       end
     end
