@@ -23,6 +23,7 @@ module Plait
   #   db.with { |trilogy| trilogy.server_info }
   module DB
     # The parts of a database's URL.
+    # @api private
     class Address
       # A number as an option's value; "007" is a name.
       NUMBER = /\A(?:0|[1-9]\d*)(\.\d+)?\z/
@@ -36,8 +37,6 @@ module Plait
       # @return [Hash{Symbol => Object}] the options behind the "?"; numbers, true and false are decoded
       attr_reader :options
 
-      # @param url [String]
-      # @return [Address]
       # @raise [UsageError]
       def self.parse(url)
         scheme = url.to_s[/\A[a-z][a-z0-9+]*(?=:)/]
@@ -46,7 +45,6 @@ module Plait
         new(scheme, url.to_s)
       end
 
-      # @api private
       def initialize(scheme, url)
         @scheme = scheme
         @url = url
@@ -54,16 +52,13 @@ module Plait
         @options = URI.decode_www_form(query.to_s).to_h { |name, value| [name.to_sym, value(value)] }
       end
 
-      # @return [String, nil]
       def user = decode(uri.user)
 
-      # @return [String, nil]
       def password = decode(uri.password)
 
       # @return [String, nil] an address of IPv6 without its brackets
       def host = uri.hostname.to_s.empty? ? nil : uri.hostname
 
-      # @return [Integer, nil]
       def port = uri.port
 
       # @return [String, nil] the path without its first slash

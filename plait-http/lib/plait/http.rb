@@ -82,19 +82,14 @@ module Plait
       # @raise (see Client#request)
       def get(url, options = nil, &block) = options ? request(:get, url, options, &block) : client.get(url, &block)
 
+      # (see #get)
       # @param method [Symbol, String]
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] (see #get)
-      # @return [Response]; with a block: the block's value
-      # @raise (see Client#request)
       def request(method, url, options = nil, &block)
         with_client(keywords(options), OF_CLIENTS) { |client, about| client.request(method, url, about, &block) }
       end
 
       # A response whose body is read later. See {Client#stream}.
-      # @param method [Symbol, String]
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] (see #get)
+      # @param (see #request)
       # @return [Response]
       # @raise (see Client#request)
       def stream(method, url, options = nil)

@@ -63,8 +63,6 @@ module Plait
     def special?(path) = File.exist?(path) && !File.file?(path)
 
     def target(path) = File.symlink?(path) && File.exist?(path) ? File.realpath(path) : path
-
-    private_class_method :check_folder, :refusal, :replace, :special?, :target
   end
   private_constant :AtomicFile
 end

@@ -26,7 +26,6 @@ module Plait
     private
 
     # With Bundler only files of the bundle; of several versions the newest, as RubyGems takes it.
-    # @return [Hash{String => String}]
     def files
       @files ||= [*Dir[@own], *found].reverse.to_h { |path| [File.basename(path, ".rb"), path] }
     end

@@ -6,13 +6,11 @@ module Plait
   module ProcessFigures
     module_function
 
-    # @param pid [Integer]
     # @return [Float] seconds of processor time of all threads, also of ended ones, by the clock of clock_getcpuclockid(3):
     #   /proc has hundredths of a second
     # @raise [SystemCallError] the process has ended
     def cpu(pid) = Process.clock_gettime((~pid << 3) | 2)
 
-    # @param pid [Integer, String]
     # @return [Integer, nil] bytes of resident memory
     def resident(pid = "self") = bytes(pid, "status", "VmRSS")
 
@@ -46,7 +44,6 @@ module Plait
     rescue SystemCallError
       ""
     end
-    private_class_method :bytes, :read
   end
   private_constant :ProcessFigures
 end

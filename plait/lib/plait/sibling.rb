@@ -13,7 +13,6 @@ module Plait
       "commands/fetch" => "plait-http", "commands/rpc" => "plait-rpc", "commands/serve" => "plait-server",
       "commands/shard" => "plait-shard", "mechanisms/sidekiq" => "plait-sidekiq"
     }.freeze
-    private_constant :GEMS
 
     class << self
       # @param file [String] a key of the table
@@ -30,7 +29,6 @@ module Plait
                                 "#{", and gem \"#{gem_of(file)}\" in the Gemfile" if defined?(Bundler)}"
       end
 
-      # @param file [String]
       # @return [String, nil] the gem that has it
       def gem_of(file) = GEMS[file]
 

@@ -12,7 +12,6 @@ module Plait
       ACTIVE = 1
       # Seconds for a server to break off a statement.
       CANCEL_TIMEOUT = 2
-      private_constant :OK, :ACTIVE, :CANCEL_TIMEOUT
 
       module_function
 
@@ -75,7 +74,6 @@ module Plait
       end
 
       def busy?(connection) = !connection.finished? && connection.transaction_status == ACTIVE
-      private_class_method :busy?, :hung_up?, :cancel
     end
     private_constant :Cut
   end

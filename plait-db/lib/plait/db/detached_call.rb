@@ -54,7 +54,6 @@ module Plait
           end
         end
       end
-      private_constant :MOST, :Threads
 
       @lock = Mutex.new
 

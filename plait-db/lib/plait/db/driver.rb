@@ -69,7 +69,6 @@ module Plait
 
       # A call inside of a call (a block that is given a row and asks for more) is the same fiber's affair.
       # @return [Object] the block's value
-      # @raise [ConnectionInUse]
       def hold
         return yield if @lock.owned?
         raise ConnectionInUse unless @lock.try_lock

@@ -56,7 +56,6 @@ module Plait
 
       module_function
 
-      # @param error [Unrepeatable]
       # @param cut [Exception] the interrupt
       # @raise [Exception] a {Replaceable} one goes on to its time limit or task
       def raise_instead(error, cut)
@@ -85,7 +84,6 @@ module Plait
       end
 
       # Around a library's own COMMIT.
-      # @yieldreturn [Object]
       # @param database [Object] see {#around}
       # @param answered [#call] (error) => whether the server has refused it
       # @return [Object] the block's value

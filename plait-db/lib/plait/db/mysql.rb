@@ -34,14 +34,11 @@ module Plait
           false => /'(?:[^']|'')*'|"(?:[^"]|"")*"|#{OPAQUE}|\?|#{OPEN}/m
         }.freeze
         UNCLOSED = %w[' " ` /*].freeze
-        private_constant :OPAQUE, :OPEN, :TOKENS, :UNCLOSED
 
         module_function
 
-        # @param values [Array]
         # @param backslash [Boolean] whether a backslash in a string stands for the next character
         # @param zone [Symbol] :utc or :local, as the driver reads times
-        # @yieldparam text [String]
         # @yieldreturn [String] a literal of the server, quoted and escaped
         # @raise [UsageError] there are more or fewer values than question marks, a value has no type of SQL, or the statement has
         #   a quote or a comment without an end, through which a value could become a part of the statement
@@ -102,7 +99,6 @@ module Plait
 
         # A column has no zone: a time is written in the zone in which the driver reads it.
         def moment(value, zone) = zone == :utc ? value.to_time.getutc : value.to_time.getlocal
-        private_class_method :take, :literal, :number, :text, :other, :datetime?, :moment
       end
       private_constant :DEADLOCK, :LOCK_WAIT, :LASTING, :IDENTITY, :HASTE, :Identity, :Placeholders
 

@@ -33,7 +33,6 @@ module Plait
       # statement would corrupt its memory.
       class Client < ::Mysql2::Client
         GUARDED = %i[query prepare ping select_db next_result store_result abandon_results! change_user close].freeze
-        private_constant :GUARDED
 
         # Running a prepared statement is a call of its connection.
         module Statement
@@ -46,7 +45,6 @@ module Plait
 
         def plait_guard = @plait_guard ||= Guard.new
 
-        # @return [Mysql2::Statement]
         def prepare(sql)
           super.tap do |statement|
             statement.extend(Statement)
@@ -86,7 +84,6 @@ module Plait
       class Batches
         # Unused batches at most; raising it fetches further ahead.
         AHEAD = 2
-        private_constant :AHEAD
 
         # @param size [Integer] rows in a batch
         # @param stop [#call] ends the source soon: the rest of its rows is not needed
@@ -98,7 +95,6 @@ module Plait
           @queue = SizedQueue.new(AHEAD)
         end
 
-        # @yieldparam row [Object]
         # @raise [StandardError] of the source
         def each(&block)
           thread = start

@@ -33,8 +33,6 @@ module Plait
       @lock = Mutex.new
 
       class << self
-        # @param pool [Pool]
-        # @return [Symbol]
         def for(pool)
           take.tap { |key| ObjectSpace.define_finalizer(pool, giving_back(key)) }
         end

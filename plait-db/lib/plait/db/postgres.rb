@@ -22,7 +22,6 @@ module Plait
                    send_query_prepared send_prepare get_result get_last_result discard_results copy_data get_copy_data
                    put_copy_data put_copy_end transaction reset set_single_row_mode].freeze
         VARIANTS = CALLS.flat_map { |name| [name, :"async_#{name}", :"sync_#{name}"] }
-        private_constant :CALLS, :VARIANTS
 
         # Only the fiber whose results are under way may call.
         class Owned < Guard
@@ -32,7 +31,6 @@ module Plait
           end
 
           # @return [Object] the block's value
-          # @raise [ConnectionInUse]
           def hold
             raise ConnectionInUse if @owner && !@owner.equal?(Fiber.current) && @connection.busy?
 
@@ -110,10 +108,8 @@ module Plait
 
         TEXT = ::PG::TextEncoder::String.new.freeze
         BYTES = ::PG::BinaryEncoder::Bytea.new(format: 1, oid: 17).freeze
-        private_constant :KINDS, :TEXT, :BYTES
 
         # Decoders by the numbers of the server's built-in types (pg_type.dat), which never change: no query is needed.
-        # @return [PG::TypeMapByOid]
         def self.map
           ::PG::TypeMapByOid.new.tap do |map|
             map.default_type_map = ::PG::TypeMapAllStrings.new

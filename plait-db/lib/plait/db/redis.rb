@@ -27,7 +27,6 @@ module Plait
         LASTING = %w[multi exec discard watch select subscribe psubscribe ssubscribe monitor auth hello reset quit].freeze
         # Subcommands of CLIENT with such an effect.
         OF_CLIENT = %w[reply tracking].freeze
-        private_constant :GUARDED, :OF_CLIENT
 
         # A middleware of redis-client: sees every command, also in a pipeline.
         module Noting

@@ -3,7 +3,6 @@
 require_relative "database"
 require_relative "detached_call"
 require_relative "pool"
-require_relative "result"
 require_relative "transaction"
 require "plait/values/errors"
 
@@ -16,7 +15,6 @@ module Plait
       # Prepared statements that a connection keeps.
       STATEMENTS = 256
 
-      # @return [Database]
       def self.open(address, options) = Database.new(self, address, options)
 
       # @return [Hash{Symbol => Object}] the pool's options for such a database, where the caller has none
@@ -41,19 +39,15 @@ module Plait
         Pool.watch_forks(self)
       end
 
-      # @return [Result]
       def query(sql, *values) = statement(sql) { |driver| ask(driver, sql, values) }
 
-      # @return [Result]
       def execute(sql, *values) = statement(sql) { |driver| ask_prepared(driver, sql, values) }
 
-      # @yieldparam row [Hash{String => Object}]
       def stream(sql, *values, &block)
         statement(sql) { |driver| each_row(driver, sql, values, &block) }
         nil
       end
 
-      # @yieldparam driver [Object]
       # @return [Object] the block's value
       def lend(&block)
         @lent ? yield(connection) : lend_and_tidy(&block) # the outer block may use a transaction that an inner one leaves open

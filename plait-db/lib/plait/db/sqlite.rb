@@ -27,7 +27,6 @@ module Plait
         PAUSES = [0.001, 0.002, 0.005, 0.01].freeze
         NEVER = { Object => :never }.freeze
         KILLED = Object.new.freeze
-        private_constant :PAUSES, :NEVER, :KILLED
 
         class << self
           # Makes SQLite call {turn} while a connection computes, and {locked} while it waits for a lock. Without the extension,
@@ -142,7 +141,6 @@ module Plait
         # thread, which needs Ruby's lock to end.
         FREE = %i[closed? complete? interrupt prepare readonly? translator type_translation= collations results_as_hash
                   results_as_hash= discard plait_guard wait_for_locks].freeze
-        private_constant :FREE
 
         # Its methods are calls of its connection.
         class Statement < ::SQLite3::Statement
@@ -210,7 +208,6 @@ module Plait
       module Values
         module_function
 
-        # @return [Integer, Float, String, nil]
         # @raise [UsageError]
         def for(value)
           case value
@@ -231,7 +228,6 @@ module Plait
 
           raise UsageError, "a #{value.class} is nothing for SQLite: give its text, a number, a time, true, false or nil"
         end
-        private_class_method :other
       end
       private_constant :NOTHING, :Pace, :Connection, :Values
 

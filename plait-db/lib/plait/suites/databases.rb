@@ -29,7 +29,6 @@ module Plait
       REQUESTS = { usual: 2000, full: 10_000 }.freeze
       KINDS = { "trilogy" => Mariadb, "mysql2" => Mariadb, "postgres" => Postgres, "postgresql" => Postgres,
                 "mongodb" => Mongo }.freeze
-      private_constant :LATENCIES, :KINDS
 
       NOTES = ["Every row has as many connections to the database as items in flight. The database shares the processors of " \
                "this machine."].freeze
@@ -42,7 +41,6 @@ module Plait
 
         def call(number) = server.ask(@database, number, pause)
       end
-      private_constant :Queries
 
       private
 

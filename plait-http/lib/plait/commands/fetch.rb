@@ -23,7 +23,6 @@ module Plait
       TEXT
       ARGUMENTS = (0..10_000_000)
       NO_CRAWL = "plait fetch no longer follows links; give it the URLs"
-      private_constant :NO_CRAWL
 
       OPTIONS = {
         from: { banner: "FILE", desc: "read the URLs from there; - is standard input, as without it and without a URL" },

@@ -13,12 +13,10 @@ module Plait
               "field as a String, or something to call that returns one of these, but no digest"
       # RFC 6750 §2.1
       TOKEN = %r{\A[A-Za-z0-9\-._~+/]+=*\z}
-      private_constant :TOKEN
 
       class << self
         # What a client or a request keeps of its options.
         # @param refresh [#call, nil] see {Renewal}
-        # @raise [UsageError]
         def prepared(auth, refresh = nil)
           auth = Digest.new(*auth[:digest]) if auth.is_a?(Hash) && auth.size == 1 && auth.key?(:digest)
           return auth if refresh.nil? || (auth.is_a?(Renewal) && auth.by?(refresh))
@@ -33,7 +31,6 @@ module Plait
         # @return [Boolean] whether the field is the same for each request
         def fixed?(auth) = !auth.respond_to?(:call) && !auth.is_a?(Digest)
 
-        # @param auth [Array(String, String), Hash, String, Digest, #call, nil]
         # @param request [Request, nil] that Digest answers for
         # @return [String, nil] the value of the field
         # @raise [UsageError] for anything else; it never tells the secret
@@ -57,7 +54,6 @@ module Plait
           "Basic #{["#{user}:#{password}"].pack("m0")}"
         end
 
-        # @raise [UsageError]
         def bearer(token)
           return "Bearer #{token}" if TOKEN.match?(token.to_s)
 
@@ -87,7 +83,6 @@ module Plait
       class Renewal
         # @param auth [Object, nil] see {Auth.header}
         # @param refresh [#call] is given the response, and returns new credentials, or nil
-        # @raise [UsageError]
         def initialize(auth, refresh)
           raise UsageError, "refresh: takes something to call, not #{refresh.class}" unless refresh.respond_to?(:call)
 
@@ -132,10 +127,8 @@ module Plait
         WORD = /"(?:[^"\\]|\\.)*"|\S+/
         COMMENT = /\A\s*#/
         MACRO = /(?:\A|\s)macdef\s/
-        private_constant :WORD, :COMMENT, :MACRO
 
         # @param spec [true, String, nil] true: the file that NETRC names, or ~/.netrc, if it is there
-        # @return [Netrc, nil]
         # @raise [UsageError] for a file that can't be read
         def self.from(spec)
           return unless spec

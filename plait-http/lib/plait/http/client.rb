@@ -124,9 +124,7 @@ module Plait
       # A response whose body is not read yet, without a block around it: {ResponseMethods#each_piece} or
       # {ResponseMethods#each_line} reads it, once. Its end, an early end of reading, and {ResponseMethods#close} give the
       # connection back. One that is forgotten keeps its connection until the garbage collector finds it.
-      # @param method [Symbol, String]
-      # @param url [String, URI, URL]
-      # @param options [Hash, nil] see {#request}; a Hash or keywords
+      # @param (see #request)
       # @return [Response]
       # @raise (see #request)
       def stream(method, url, options = nil)

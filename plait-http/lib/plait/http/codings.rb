@@ -19,7 +19,6 @@ module Plait
         # large piece would cost the square of its size.
         SLICE = 16 * 1024
         SECTION = "RFC 9110 §8.4.1"
-        private_constant :SECTION
 
         # @return [String] the beginning of a message
         def self.whose(endpoint) = endpoint ? "the body from #{endpoint}" : "the body"
@@ -100,7 +99,6 @@ module Plait
 
         def faults = [Zlib::Error, Fault, *Brotli.faults]
       end
-      private_constant :Decoder
 
       # A short body in one step: 7 µs for 2 kB of text, where a {Decoder} takes 24.
       module Whole
@@ -110,7 +108,6 @@ module Plait
         GROWTH = 1032
         # Inflaters that are kept for the next body, of 40 kB each.
         SPARE = 8
-        private_constant :LARGEST, :SPARE
         @spare = []
 
         # @return [String, nil] nil: the body is long, broken, or has something behind its end

@@ -30,7 +30,6 @@ module Plait
         ].map { |network| IPAddr.new(network) }.freeze
         # RFC 4291 §2.4: all global unicast addresses so far. IPv6 forms of IPv4 addresses are outside of it.
         GLOBAL = IPAddr.new("2000::/3")
-        private_constant :SPECIAL, :GLOBAL
 
         def self.call(address)
           ip = IPAddr.new(address.ip_address[/\A[^%]*/])
@@ -46,7 +45,6 @@ module Plait
         end
 
         # @yieldparam wire [Wire, HTTP2::Wire] belongs to the block; no interrupt comes before that
-        # @return [Wire, HTTP2::Wire]
         # @raise [ConnectError, ResolveError, TLSError, CertificateError, ConnectTimeout]
         def connect(route, deadline, &block)
           phases = Io::Connector::Phases.new
@@ -79,7 +77,6 @@ module Plait
           wire.new(socket, endpoint: endpoint, phases: phases, limits: @options.limits)
         end
 
-        # @return [Array(BasicSocket, Io::Connector::Phases)]
         def dial(route, deadline, phases)
           endpoint = route.origin.endpoint
           return [connector(endpoint).connect(endpoint, deadline: deadline, phases: phases), phases] unless route.proxy
@@ -170,7 +167,6 @@ module Plait
       NEVER = { Object => :never }.freeze
       # Requests in a row after which a route gets the cache.
       HOT = 32
-      private_constant :PublicAddresses, :Dialer, :NEVER, :HOT
 
       # @return [Integer] requests that wait for a connection, or for it to be made
       attr_reader :waiting
@@ -322,7 +318,6 @@ module Plait
         end
       end
 
-      # @return [Deadline, nil]
       def earliest(seconds, deadline)
         at = Timeouts.earlier(deadline, seconds && (Deadline.now + seconds))
         at && Deadline.new(at)

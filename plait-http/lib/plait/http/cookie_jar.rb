@@ -18,6 +18,7 @@ module Plait
     # says what is one, as `->(domain) { PublicSuffix.domain(domain).nil? }` of the gem public_suffix does.
     class CookieJar
       # The cookies of a jar, found by domain: no request looks at all of them. The jar has the lock.
+      # @api private
       class Store
         NONE = {}.freeze
         private_constant :NONE
@@ -30,7 +31,6 @@ module Plait
           clear
         end
 
-        # @return [void]
         def clear
           @domains = {} # domain => {key => cookie}, the least recently used first
           @secure = {} # name => {cookie => true}
@@ -38,17 +38,14 @@ module Plait
           @earliest = nil # no cookie expires before
         end
 
-        # @return [Integer]
         def size = @used.size
 
         # @return [Array<Cookie>] in the order in which they came
         def to_a = @used.keys.sort_by(&:created)
 
         # @param key [Array] see {Cookie#key}
-        # @return [Cookie, nil]
         def find(key) = @domains.fetch(key.first, NONE)[key]
 
-        # @param host [String]
         # @return [Array<Cookie>] of the host and of the domains above it
         def near(host)
           return @domains.fetch(host, NONE).values if Matching.address?(host)
@@ -56,13 +53,10 @@ module Plait
           above(host).flat_map { |domain| @domains.fetch(domain, NONE).values }
         end
 
-        # @param name [String]
         # @return [Array<Cookie>] of all domains
         def secure(name) = @secure.fetch(name, NONE).keys
 
         # In place of the one with the same key.
-        # @param now [Time]
-        # @return [void]
         def put(cookie, now)
           old = find(cookie.key)
           remove(old) if old
@@ -70,7 +64,6 @@ module Plait
           trim(cookie.domain, now)
         end
 
-        # @return [void]
         def use(cookie)
           return if cookie.equal?(@newest)
 
@@ -83,15 +76,12 @@ module Plait
           own[key] = cookie
         end
 
-        # @return [void]
         def remove(cookie)
           @used.delete(cookie)
           take_out(@domains, cookie.domain, cookie.key)
           take_out(@secure, cookie.name, cookie) if cookie.secure
         end
 
-        # @param now [Time]
-        # @return [void]
         def drop_expired(now)
           return if @earliest.nil? || @earliest > now
 
@@ -130,6 +120,7 @@ module Plait
 
       # Netscape's file of cookies, with the prefix #HttpOnly_ that curl and browsers' tools add: a line a cookie, its fields
       # divided by tabs.
+      # @api private
       module FileFormat
         HEADER = "# Netscape HTTP Cookie File\n"
         FIELDS = "domain, TRUE or FALSE, path, TRUE or FALSE, seconds, name, value"
@@ -138,9 +129,6 @@ module Plait
 
         module_function
 
-        # @param path [String]
-        # @param cookies [Enumerable<Cookie>]
-        # @return [void]
         # @raise [SystemCallError]
         def write(path, cookies)
           temporary = "#{path}.#{SecureRandom.hex(6)}"
@@ -154,8 +142,6 @@ module Plait
           File.delete(temporary) if temporary && File.exist?(temporary)
         end
 
-        # @param path [String]
-        # @return [Array<Cookie>]
         # @raise [UsageError]
         # @raise [SystemCallError]
         def read(path)
@@ -167,7 +153,6 @@ module Plait
           end
         end
 
-        # @api private
         def line(cookie)
           domain = "#{HTTP_ONLY if cookie.http_only}#{"." unless cookie.host_only}#{cookie.domain}"
           fields = [domain, flag(!cookie.host_only), cookie.path, flag(cookie.secure), cookie.expires.to_i, cookie.name,
@@ -175,8 +160,6 @@ module Plait
           "#{fields.join("\t")}\n".b
         end
 
-        # @api private
-        # @return [Cookie, nil]
         def parse(line)
           domain, below, path, secure, seconds, name, value = line.delete_prefix(HTTP_ONLY).split("\t", 7)
           return unless value && seconds.match?(/\A\d+\z/) && path.start_with?("/") && [below, secure].all?(/\A(?:TRUE|FALSE)\z/i)
@@ -186,7 +169,6 @@ module Plait
                      http_only: line.start_with?(HTTP_ONLY), host_only: below.casecmp?("FALSE"))
         end
 
-        # @api private
         def flag(truth) = truth ? "TRUE" : "FALSE"
       end
       private_constant :Store, :FileFormat

@@ -24,7 +24,6 @@ module Plait
       CODING = /^content-encoding:[ \t]*([^\r\n]*)/i
       LOCATION = /^location:[ \t]*([^\r\n]*)/i
       VISIBLE = /\A[\x21-\x7e]+\z/
-      private_constant :SLASH, :ABSOLUTE, :NAME, :KNOWN, :CODING, :LOCATION, :VISIBLE
 
       def initialize(client)
         @client = client
@@ -44,7 +43,6 @@ module Plait
       # Called where a quick GET has ended with an error.
       # @param unanswered [Boolean] whether no byte of an answer has come
       # @param started [Float] monotonic seconds
-      # @return [Response]
       # @raise [Error]
       def recover(url, error, unanswered, started)
         stale = unanswered && error.is_a?(ConnectionClosed)
@@ -53,13 +51,11 @@ module Plait
 
       # Called with the response to a quick GET that may need more.
       # @param started [Float] monotonic seconds
-      # @return [Response]
       # @raise [Error]
       def judge(url, response, started)
         finish(response, @routes.ordinary(url), url, nil, @timeouts, @timeouts.ends(nil, started), nil)
       end
 
-      # @param method [Symbol]
       # @param url [String, Object]
       # @param options [Hash, nil]
       # @return [Response, nil] nil: this call needs the long way, and nothing was sent

@@ -25,7 +25,6 @@ module Plait
         # Times a message that the peer refused unprocessed goes to another connection at once, uncounted as a retry. An HTTP/2
         # server may refuse waiting requests at any time; raising it tries more connections before the call fails.
         TURNED_AWAY = 100
-        private_constant :TURNED_AWAY
 
         # @param deadline [Float, nil] monotonic seconds
         def initialize(retries, deadline)

@@ -96,7 +96,6 @@ module Plait
 
           def close = @slot.close
         end
-        private_constant :Worker
 
         private
 
@@ -116,9 +115,7 @@ module Plait
       # Items of a lazy source that are read ahead.
       AHEAD = 256
       OPTIONS = %i[limit deadline on_error progress].freeze
-      private_constant :OPTIONS
 
-      # @param requests [Enumerable<String, URI, Request, Hash>]
       # @param timeouts [Timeouts] of each request
       # @param per_origin [Integer, nil] requests in flight to one origin
       # @param on [Symbol, Array<Symbol>, nil] nil: fibers, where Ruby's can wait together

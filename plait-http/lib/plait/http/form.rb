@@ -11,7 +11,6 @@ module Plait
       CONTENT_TYPE = "application/x-www-form-urlencoded"
       # A text that is its own form.
       PLAIN = /\A[\w*.-]*\z/
-      private_constant :PLAIN
 
       module_function
 

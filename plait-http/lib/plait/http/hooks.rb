@@ -82,7 +82,6 @@ module Plait
       # Writes a line for each call.
       class Log
         MILLISECONDS = { "DNS" => :dns, "connect" => :connect, "TLS" => :tls, "first byte" => :first_byte }.freeze
-        private_constant :MILLISECONDS
 
         def initialize(logger)
           @logger = logger
@@ -113,11 +112,9 @@ module Plait
 
         def milliseconds(seconds) = "#{(seconds * 1000).round(1)} ms"
       end
-      private_constant :KEYS, :Callables, :Log
 
       class << self
         # @param given [Hash, #before, Array, nil] one hook or several
-        # @param logger [Logger, nil]
         # @return [Hooks, nil] nil: there are none
         # @raise [UsageError]
         def from(given, logger)

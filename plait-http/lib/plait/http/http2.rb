@@ -25,7 +25,6 @@ module Plait
 
         # Bytes of a body handed on at once.
         PIECE = 64 * 1024
-        private_constant :PIECE
 
         attr_reader :connection
 
@@ -38,7 +37,6 @@ module Plait
           @on_close = closed
         end
 
-        # @return [Io::Endpoint, String, nil]
         def endpoint = @connection.endpoint
 
         # @return [Response] whole
@@ -52,7 +50,6 @@ module Plait
         end
 
         # @param head [String] one of HTTP/1.1, which is put into fields
-        # @param body [String, Upload, #each, nil]
         # @return [Response] whole
         # @raise (see Connection#await)
         def call(head, body, _kind, timeouts, deadline) = whole(fields(head), raw(body), timeouts, deadline)
@@ -260,7 +257,6 @@ module Plait
       class Sharing
         # Origins that are known not to speak HTTP/2.
         KNOWN = 1024
-        private_constant :KNOWN
 
         def initialize(limits: nil)
           @limits = limits
@@ -309,7 +305,6 @@ module Plait
           end
         end
 
-        # @return [nil]
         def begin_connecting(origin)
           @connecting[origin] = true
           nil
@@ -345,7 +340,6 @@ module Plait
           connection.close if @lock.synchronize { (@places[connection] -= 1).zero? && forget(connection) }
         end
 
-        # @return [true]
         def forget(connection)
           @places.delete(connection)
           @connections.delete_if { |_, one| one.equal?(connection) }

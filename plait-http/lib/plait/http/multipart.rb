@@ -127,7 +127,6 @@ module Plait
 
       def closing = "--#{@boundary}--\r\n".b
 
-      # @return [Integer, nil]
       def measure
         sizes = @parts.map { |opening, source| source.size && (opening.bytesize + source.size + 2) }
         sizes.sum + closing.bytesize if sizes.all?

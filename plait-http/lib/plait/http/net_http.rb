@@ -56,8 +56,8 @@ module Plait
 
       # The methods of a module put in front of a class's own, and taken away again. A module can't be taken out of a
       # class, but it can be emptied: then the class's methods are its own as before.
+      # @api private
       class Patch
-        # @param target [Class]
         # @param source [Module] with the methods
         def initialize(target, source)
           @target = target
@@ -66,13 +66,11 @@ module Plait
           @shim.define_singleton_method(:inspect) { "#{source} (put in front of #{target})" }
         end
 
-        # @return [void]
         def apply
           names.each { |name| put(name) }
           @target.prepend(@shim)
         end
 
-        # @return [void]
         def undo = names.each { |name| @shim.remove_method(name) if @shim.method_defined?(name) || hidden?(name) }
 
         private

@@ -48,33 +48,9 @@ module Plait
       # @raise [UsageError]
       def self.build(given) = new(**UsageError.check_names(given, NAMES, "a client"))
 
-      # @return [URL, nil] relative URLs are resolved against it (RFC 3986 §5)
-      attr_reader :base
-      # @return [Headers] sent with every request
-      attr_reader :headers
-      attr_reader :timeouts, :retries, :redirects, :cookies, :limits
-      # @return [Proxy::HTTP, Proxy::SOCKS5, Proxy::UnixSocket, false, nil] nil: the environment's
-      attr_reader :proxy
-      # @return [Hash, Io::TLS::Client]
-      attr_reader :tls
-      # @return [Boolean] whether compressed bodies are asked for, and given out as they were before
-      attr_reader :compression
-      # @return [Object, nil] see {Auth.header}
-      attr_reader :auth
-      # @return [Auth::Netrc, nil]
-      attr_reader :netrc
-      # @return [Boolean] whether HTTP/2 is offered to origins with TLS
-      attr_reader :http2
-      # @return [Boolean] whether only addresses of the public Internet are asked
-      attr_reader :public_only
-      # @return [Boolean] whether URLs are taken as people write them
-      attr_reader :repair_urls
-      # @return [Hooks, nil] around each call; nil: there are none
-      attr_reader :hooks
-      # @return [Hash] of Io::Pool
-      attr_reader :pool
-      # @return [Hash] of Io::Connector
-      attr_reader :connector
+      # As {Client#initialize} describes them. `proxy`: nil: the environment's; `hooks`: nil: there are none.
+      attr_reader :base, :headers, :timeouts, :retries, :redirects, :proxy, :tls, :cookies, :compression, :auth, :limits,
+                  :http2, :pool, :connector, :public_only, :hooks, :repair_urls, :netrc
 
       def initialize(base: nil, headers: nil, timeout: nil, retries: 0, redirects: Redirects::LIMIT, proxy: nil, tls: {},
                      cookies: nil, compression: true, auth: nil, max_body: nil, limits: {}, strict: false, http2: false,

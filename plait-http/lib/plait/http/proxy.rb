@@ -77,7 +77,6 @@ module Plait
       # The address of a proxy, as users write it: scheme://user:password@host:port.
       class Address
         FORM = %r{\A(?:(?<scheme>[a-z][a-z0-9+.-]*)://)?(?:(?<userinfo>[^@/?#]*)@)?(?<place>[^@/?#]+)/?\z}i
-        private_constant :FORM
 
         class << self
           # @param text [String] without a scheme it is an HTTP proxy's
@@ -114,7 +113,6 @@ module Plait
           @credentials = credentials
         end
 
-        # @raise [UsageError]
         def endpoint(default_port)
           Io::Endpoint.parse("tcp://#{@place}", default_port: default_port)
         rescue UsageError => e
@@ -124,7 +122,6 @@ module Plait
         # @return [String] without the credentials
         def to_s = "#{@scheme}://#{@place}"
       end
-      private_constant :Environment, :Address
 
       # The forms that {parse} takes.
       FORMS = "http://host:port, socks5://host:port (names are resolved here) or socks5h://host:port (by the proxy), with " \
@@ -139,8 +136,6 @@ module Plait
 
       module_function
 
-      # @param text [String, Proxy::HTTP, Proxy::SOCKS5]
-      # @return [Proxy::HTTP, Proxy::SOCKS5]
       # @raise [UsageError] for a text that is no address of a proxy
       # @raise [UnsupportedError]
       def parse(text)
@@ -157,7 +152,6 @@ module Plait
       end
 
       # The proxy that the environment names for an origin, as curl, Go and Ruby's own URI read it: see {Environment}.
-      # @return [Proxy::HTTP, Proxy::SOCKS5, nil]
       # @raise [UsageError] that names the variable
       def from_environment(origin, env = ENV)
         name, text = Environment.new(env).proxy_for(origin)
@@ -177,7 +171,6 @@ module Plait
 
       # A UNIX socket, behind which all origins of a client are: the connection to it is one to the origin.
       class UnixSocket
-        # @raise [UsageError]
         def initialize(path)
           path = path.to_path if path.respond_to?(:to_path)
           raise UsageError, "unix: takes the path of a socket, not #{path.class}" unless path.is_a?(String)

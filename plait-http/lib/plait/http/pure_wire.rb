@@ -35,7 +35,6 @@ module Plait
       TO_LOG_IN = 8
       METHODS = { 1 => "HEAD", 2 => "CONNECT" }.freeze
       Syntax = HTTP1::Syntax
-      private_constant :HTTP1, :SMALL, :REFUSAL, :ONE_WAIT, :TO_LOG_IN, :METHODS, :Syntax
 
       # @return [String, Io::Endpoint, nil] of the peer
       attr_reader :endpoint
@@ -44,7 +43,6 @@ module Plait
       # @param io [BasicSocket, Io::TLS::Socket] connected; the wire's own from now on
       # @param endpoint [String, Io::Endpoint, nil] for messages
       # @param phases [Io::Connector::Phases, nil] how long connecting took; the first response tells it
-      # @raise [UsageError]
       def initialize(io, endpoint: nil, phases: nil, limits: nil)
         @stream = Io::Stream.new(io, endpoint: endpoint)
         raise UsageError, "TLS by #{io.class}: it takes an Io::TLS::Socket" unless @stream.tls? || io.is_a?(BasicSocket)
@@ -61,7 +59,6 @@ module Plait
         @generation = Native.fork_generation
       end
 
-      # @return [BasicSocket, Io::TLS::Socket]
       def io = @stream.io
 
       # @!group Exchanges
@@ -127,7 +124,6 @@ module Plait
       end
 
       # Sends the body that {#expect_continue} has announced.
-      # @param body [nil, String, #each]
       # @return [Response] whole
       def resume(body)
         exchange(:expecting) do

@@ -6,7 +6,6 @@ require_relative "auth"
 require_relative "form"
 require_relative "headers"
 require_relative "multipart"
-require_relative "timeouts"
 require_relative "upload"
 require_relative "url"
 

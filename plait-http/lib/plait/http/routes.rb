@@ -16,7 +16,6 @@ module Plait
       # Fields that say where a request ends, or which host it is for. Each request checks them: a wrong one would let the
       # peer take the next request for a part of this one.
       DELICATE = %w[host content-length transfer-encoding expect upgrade].freeze
-      private_constant :BODY_EXPECTED, :DELICATE
 
       def initialize(options)
         @options = options
@@ -107,7 +106,6 @@ module Plait
       SLASH = "/".ord
       QUESTION_MARK = "?".ord
       HASH = "#".ord
-      private_constant :SLASH, :QUESTION_MARK, :HASH
 
       attr_reader :origin, :proxy
       # @return [String] how its URLs begin
@@ -151,7 +149,6 @@ module Plait
       PREFIX = %r{\Ahttps?://[^/?#]+\z}
       # Behind "https://" at the latest.
       AUTHORITY_AT = 8
-      private_constant :PREFIX, :AUTHORITY_AT
 
       # @return [Route, nil] the plain one that was asked for last
       attr_reader :last

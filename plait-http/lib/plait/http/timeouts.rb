@@ -37,7 +37,6 @@ module Plait
                                      "characters only, percent-encode the others (RFC 9112 §3.2)", rule: :target)
       end
 
-      # @param timeouts [Timeouts, nil]
       # @param whole [Boolean] whether the time for the whole is over
       def late(phase, timeouts, whole)
         kind = phase == :send ? WriteTimeout : ReadTimeout
@@ -64,7 +63,6 @@ module Plait
 
       def forked = UsageError.new("the connection to #{peer} belongs to the parent process: open another one after a fork")
 
-      # @param error [RemoteProtocolError]
       def named(error) = error.exception("#{peer}: #{error.message}")
 
       def peer = endpoint || "the server"

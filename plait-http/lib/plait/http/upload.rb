@@ -14,9 +14,6 @@ module Plait
       module Source
         module_function
 
-        # @param object [String, IO, #read, Enumerable<String>, #replayable?]
-        # @return [Text, Reader, Sequence, #replayable?]
-        # @raise [UsageError]
         def for(object)
           case object
           when String then Text.new(object)
@@ -43,7 +40,6 @@ module Plait
         # @return [Integer, nil] bytes
         attr_reader :size
 
-        # @param strings [Enumerable<String>]
         # @raise [UsageError]
         def initialize(strings)
           @strings = strings
@@ -83,7 +79,6 @@ module Plait
         # @return [Integer, nil] bytes; nil where only reading tells
         attr_reader :size
 
-        # @param io [IO, #read]
         # @raise [IOError] when it is closed, or not open for reading
         def initialize(io)
           @io = io
@@ -182,7 +177,6 @@ module Plait
 
         def replayable? = true
       end
-      private_constant :Sequence, :Reader, :Text
 
       # Bytes of a chunk.
       CHUNK = 64 * 1024
@@ -198,7 +192,6 @@ module Plait
       # @return [Integer, nil] bytes, for Content-Length; nil when it is not known, or chunked was asked for
       attr_reader :size
 
-      # @param source [#size, #each, #replayable?]
       def initialize(source, chunked: nil)
         @source = source
         @size = source.size unless chunked

@@ -6,7 +6,6 @@ module Plait
   module HTTP
     # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for {HTTP} itself and each {Client}. Each has its own GET.
     module Verbs
-      # @param url [String, URI, URL]
       # @param options [Hash, nil] as of `request`; a Hash or keywords
       # @return [Response]; with a block: the block's value
       # @raise (see Client#request)
@@ -29,8 +28,6 @@ module Plait
 
       private
 
-      # @return [Hash, nil]
-      # @raise [UsageError]
       def keywords(options)
         return options if options.nil? || options.is_a?(Hash)
 

@@ -18,10 +18,8 @@ module Plait
       # What a broken connection raises.
       BREAKS = [SystemCallError, IOError, TLSError].freeze
 
-      # @return [BasicSocket, Io::TLS::Socket]
       attr_reader :io
 
-      # @param io [BasicSocket, Io::TLS::Socket]
       def initialize(io)
         @io = io
         @chunk = String.new(capacity: CHUNK, encoding: Encoding::BINARY)
@@ -38,7 +36,6 @@ module Plait
       end
 
       # Takes from the front of the buffer what the kernel takes.
-      # @param buffer [String]
       # @raise [SystemCallError, IOError, OpenSSL::SSL::SSLError]
       def transmit(buffer)
         until buffer.empty?
@@ -50,7 +47,6 @@ module Plait
       end
 
       # @param mode [Symbol] :read, :write or :read_write
-      # @param seconds [Float, nil]
       # @raise [IOError] when it is closed here
       def wait(mode, seconds) = seconds ? @io.to_io.wait(seconds, mode) : @io.to_io.wait(mode)
 

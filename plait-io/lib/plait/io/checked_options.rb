@@ -16,7 +16,6 @@ module Plait
       module Building
         # @param given [Hash] differences from the defaults
         # @return [Struct] frozen
-        # @raise [UsageError]
         def build(given)
           unknown = given.keys - self::DEFAULTS.keys
           return new(**self::DEFAULTS, **given).complete.freeze if unknown.empty?
@@ -30,8 +29,6 @@ module Plait
       private
 
       # @param counts [Array<Symbol>] options that are whole numbers; nil is allowed where it is the default
-      # @param most [Integer]
-      # @raise [UsageError]
       def check_counts(*counts, most: MOST)
         counts.each do |name|
           value = self[name]
@@ -47,7 +44,6 @@ module Plait
       def check_bytes(*names) = check_counts(*names, most: MOST_BYTES)
 
       # @param times [Array<Symbol>] options that are seconds; nil: no limit
-      # @raise [UsageError]
       def check_seconds(*times)
         times.each do |name|
           value = self[name]
@@ -58,7 +54,6 @@ module Plait
 
       # @param kind [Class] of limits for received messages
       # @return [Object] one of them
-      # @raise [UsageError]
       def limits_as(kind)
         return limits if limits.is_a?(kind)
         raise UsageError, "limits: is a Hash of limits, not #{limits.inspect}" unless limits.is_a?(Hash)

@@ -17,10 +17,7 @@ module Plait
     class Connector
       # Seconds between two attempts (RFC 8305 §5).
       STAGGER = 0.25
-
-      attr_reader :resolver
-      # @return [TLS::Client, nil]
-      attr_reader :tls
+      attr_reader :resolver, :tls
 
       # @param tls [TLS::Client, nil] for endpoints that speak TLS
       # @param stagger [Numeric] seconds an address has before the next one is tried beside it
@@ -50,7 +47,6 @@ module Plait
       end
 
       # As {connect}, without the handshake: a request to a proxy comes before it.
-      # @return [Socket]
       def tcp(endpoint, deadline: nil, phases: Phases.new)
         raise UsageError, "#{endpoint} is for datagrams; a stream needs tcp://, tls:// or unix://" if endpoint.udp?
 
@@ -124,7 +120,6 @@ module Plait
       Phases = Struct.new(:resolve, :connect, :tls) do
         # The socket, from its connection on: a method that an interrupt ends as it returns gives its caller nothing. The caller
         # sets it to nil once it has the socket, and else calls {#close}.
-        # @return [Socket, nil]
         attr_accessor :socket
 
         def close
@@ -148,7 +143,6 @@ module Plait
         #   first probe, interval: seconds between two, count: unanswered ones until the peer counts as dead}
         # @param local_address [String, nil] the source address
         # @param local_port [Integer] its port, so that there is one connection at a time to a peer; 0: the system takes one
-        # @raise [UsageError]
         def initialize(nodelay: true, keepalive: false, local_address: nil, local_port: 0)
           raise UsageError, "local_port: needs a local_address:" if local_port.positive? && local_address.nil?
 
@@ -196,7 +190,6 @@ module Plait
           end
         end
       end
-      private_constant :SocketOptions
     end
   end
 end

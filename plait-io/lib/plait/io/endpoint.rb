@@ -18,10 +18,8 @@ module Plait
       IPV4 = /\A#{OCTET}(?:\.#{OCTET}){3}\z/
 
       class << self
-        # @param text [String, Endpoint]
         # @param default_port [Integer, nil] where the text has none
         # @param forms [String] that the caller takes, for the error message
-        # @return [Endpoint]
         # @raise [UsageError] for what is none
         def parse(text, default_port: nil, forms: FORMS)
           return text if text.is_a?(Endpoint)
@@ -34,13 +32,10 @@ module Plait
           new(scheme, authority[:ipv6] || authority[:host], port)
         end
 
-        # @return [Endpoint]
         def tcp(host, port) = new(:tcp, host, port)
 
-        # @return [Endpoint]
         def tls(host, port) = new(:tls, host, port)
 
-        # @return [Endpoint]
         def unix(path) = new(:unix, nil, nil, path)
 
         private
@@ -59,14 +54,11 @@ module Plait
       attr_reader :scheme
       # @return [String, nil] a name or an address, IPv6 without brackets; nil for a UNIX socket
       attr_reader :host
-      # @return [Integer, nil]
-      attr_reader :port
+      attr_reader :port, :hash
       # @return [String, nil] of a UNIX socket
       attr_reader :path
       # @return [String] "tls://[::1]:443"
       attr_reader :to_s
-      # @return [Integer]
-      attr_reader :hash
       # @return [String, nil] the packed address, where there is nothing to resolve
       # @api private
       attr_reader :sockaddr

@@ -10,7 +10,6 @@ module Plait
 
       module_function
 
-      # @param parts [Array<String>]
       # @return [Array<String>] in the same order, none empty
       def each(parts)
         return parts.first.empty? ? [] : parts if parts.size == 1

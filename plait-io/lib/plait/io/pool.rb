@@ -56,7 +56,6 @@ module Plait
 
       EXHAUSTED = [Errno::EMFILE, Errno::ENFILE].freeze
       COUNTED = %i[connected reused stale expired evicted timeouts].freeze
-      private_constant :EXHAUSTED, :COUNTED
 
       # @param per_key [Integer] connections for a key at most, idle and busy
       # @param max [Integer] connections at most; for a new one an idle one of another key is closed
@@ -65,7 +64,6 @@ module Plait
       # @param max_idle [Integer, nil] idle ones at most; the oldest is closed for a newer one; nil: half of the descriptors
       #   that this process may have
       # @param check_after [Numeric] seconds idle after which a connection is asked whether it is stale
-      # @raise [UsageError]
       def initialize(per_key: 8, max: 256, idle_timeout: 30, max_idle: nil, check_after: 0.001)
         raise UsageError, "per_key: and max: must be at least 1" unless per_key.positive? && max.positive?
 
@@ -78,7 +76,6 @@ module Plait
 
       # Every connection must come back by {checkin} or {discard}.
       # @param key [Object] the target of the connection; a key of a Hash
-      # @param deadline [Deadline, nil]
       # @param renew [Boolean, #call] whether to make a new connection, by the idle one, which is closed for it
       # @param take [#call, nil] is given the connection, before any interrupt can come. An interrupt while {checkout} returns
       #   would lose the returned connection

@@ -38,7 +38,6 @@ module Plait
         end
       end
 
-      # @return [Boolean]
       # @raise [IOError]
       def remove(io)
         raw = raw_of(io)
@@ -47,7 +46,6 @@ module Plait
         known
       end
 
-      # @return [Array, nil]
       def wait(deadline = nil)
         attend do
           until @closed
@@ -63,16 +61,13 @@ module Plait
         signal_waiter
       end
 
-      # @return [Integer]
       def size = synchronize { @register.size }
 
-      # @return [Array]
       def expire(queue, before)
         check(READABLE, queue)
         synchronize { @register.expire(queue, before) }
       end
 
-      # @return [Float, nil]
       def oldest(queue)
         check(READABLE, queue)
         synchronize { @register.oldest(queue) }
@@ -174,9 +169,7 @@ module Plait
       # The waiting connections: for what, and since when. One thread at a time uses it.
       class Register
         Entry = Struct.new(:io, :token, :interest, :queue, :since, :armed)
-        private_constant :Entry
 
-        # @param queues [Integer]
         def initialize(queues)
           @entries = {}.compare_by_identity
           @queues = Array.new(queues) { {}.compare_by_identity }
@@ -230,7 +223,6 @@ module Plait
           tell(old.select(&:armed))
         end
 
-        # @return [Float, nil]
         def oldest(queue) = @queues[queue].each_key.find(&:armed)&.since
 
         private
@@ -255,7 +247,6 @@ module Plait
           entries.each { |entry| entry.armed = false }.map(&:token)
         end
       end
-      private_constant :Register
     end
 
     # Connections that wait for their peer, any number of them, and one thread that waits for all. A connection in it costs a

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require "plait/values/deadline"
 
 module Plait
   module Io

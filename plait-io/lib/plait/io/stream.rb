@@ -5,7 +5,6 @@ require "socket"
 require_relative "channel"
 require_relative "gather"
 require "plait/native"
-require "plait/values/deadline"
 require "plait/values/errors"
 require "plait/values/uninterruptible"
 
@@ -28,9 +27,7 @@ module Plait
 
       # What a broken connection raises.
       BREAKS = Channel::BREAKS
-      private_constant :BREAKS
 
-      # @return [BasicSocket, TLS::Socket]
       attr_reader :io
       # @return [Endpoint, nil] of the peer
       attr_reader :endpoint
@@ -104,7 +101,6 @@ module Plait
 
       # Writes the parts one after another: small ones together by one system call, large ones without a copy. Closes the
       # stream when it is left by an exception.
-      # @param parts [Array<String>]
       # @param deadline [Deadline, nil] for all of it
       # @return [Integer] bytes of all parts
       # @raise [WriteTimeout]

@@ -12,10 +12,8 @@ module Plait
         @lines = []
       end
 
-      # @param value [Numeric]
       def counter(name, help, value) = family(name, "counter", help, { {} => value })
 
-      # @param value [Numeric]
       def gauge(name, help, value) = family(name, "gauge", help, { {} => value })
 
       # Figures of one name, which labels distinguish. Without rows it writes nothing.

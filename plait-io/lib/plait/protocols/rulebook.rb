@@ -8,7 +8,6 @@ module Plait
     # name a Struct of `text` (what is wrong), `section` (where it is written), and `limit` (the name of the one that allows
     # more, or nil).
     module Rulebook
-      # @param name [Symbol]
       # @param offset [Integer] bytes of the message before the one that broke it
       # @return [RemoteProtocolError] to be raised
       def error(name, offset, limits)
@@ -54,8 +53,6 @@ module Plait
       # @return [Array<Integer, nil>] in the order of DEFAULTS
       def to_a = self.class::DEFAULTS.keys.map { |name| self[name] }
 
-      # @param name [Symbol]
-      # @return [Integer, nil]
       def [](name) = public_send(name)
 
       private

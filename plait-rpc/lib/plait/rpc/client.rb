@@ -246,7 +246,6 @@ module Plait
       # Ruby converts an object that has one of these methods.
       CONVERSIONS = %i[to_a to_ary to_c to_enum to_f to_hash to_i to_int to_io to_json to_msgpack to_open to_path to_proc to_r
                        to_regexp to_str to_sym to_yaml as_json coerce encode_with marshal_dump _dump exception <=> divmod].freeze
-      private_constant :CONVERSIONS
       %i[=== eql? frozen? hash instance_of? is_a? kind_of? nil? object_id].each do |name|
         define_method(name, ::Kernel.instance_method(name))
       end

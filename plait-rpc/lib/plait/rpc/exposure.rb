@@ -124,7 +124,6 @@ module Plait
       ANCESTORS = ::Module.instance_method(:ancestors)
       NAMES = ::Module.instance_method(:public_instance_methods)
       FIND = ::Module.instance_method(:public_instance_method)
-      private_constant :CORE, :RECORDS, :GEM_HOME, :RUBYS, :CLASS, :SINGLETON, :METHOD, :NAME, :ANCESTORS, :NAMES, :FIND
 
       class << self
         # @param methods [Array<String, Symbol>, Hash{String, Symbol => String, Symbol}, nil] the names that can be called;

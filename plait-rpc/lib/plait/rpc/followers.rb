@@ -76,7 +76,6 @@ module Plait
           @thread = thread("follows answers") { work }
         end
 
-        # @return [#call, nil]
         def take
           while (future = @due.first)
             block = @blocks[future]&.shift
@@ -143,7 +142,6 @@ module Plait
           @lock.exclusively { @sleeper = nil }
         end
       end
-      private_constant :Followers
     end
   end
 end

@@ -6,7 +6,6 @@ require_relative "pure_wire"
 require_relative "../protocols/messagepack_rpc"
 require "plait/values/deadline"
 require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module RPC
@@ -25,7 +24,6 @@ module Plait
       GATHERED = 64 * 1024
       # Receives in a row before other threads and fibers get their turn, and reads in a row that look for an end.
       TURN = 16
-      private_constant :REST, :GATHERED, :TURN
 
       # @return [Exception, String, nil] why it is over
       attr_reader :over
@@ -193,7 +191,6 @@ module Plait
       end
 
       # @yield under the lock, to write a message
-      # @return [Boolean, nil]
       def say(limit, flush = true) # rubocop:disable Style/OptionalBooleanParameter -- as it is passed on
         look_after_rest
         return false unless await_room(limit)

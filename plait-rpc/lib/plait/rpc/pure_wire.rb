@@ -22,7 +22,6 @@ module Plait
       MODES = { READABLE => :read, WRITABLE => :write, READABLE | WRITABLE => :read_write }.freeze
       # Raised by a wait when another thread closes the descriptor.
       CLOSED = [IOError, *(Java::JavaLang::NullPointerException if RUBY_ENGINE == "jruby")].freeze
-      private_constant :MODES, :CLOSED
 
       attr_reader :io
       # @return [StandardError, nil] what broke the connection

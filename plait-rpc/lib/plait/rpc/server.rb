@@ -47,8 +47,6 @@ module Plait
       class Introspection
         METHODS = { "rpc.methods" => :list, "rpc.ping" => :ping, "rpc.stats" => :statistics }.freeze
 
-        # @param server [Server]
-        # @return [Hash{String => Callable}]
         def self.of(server) = Exposure.of(new(server), methods: METHODS)
 
         def initialize(server)
@@ -63,10 +61,8 @@ module Plait
           end
         end
 
-        # @return [String]
         def ping = "pong"
 
-        # @return [Hash{String => Numeric}]
         def statistics = @server.statistics.transform_keys(&:name)
       end
 
@@ -88,9 +84,7 @@ module Plait
         # Methods that run at once, if `limit:` is not given: a thread costs more than a fiber.
         LIMITS = { threads: 32, fibers: 1024, hybrid: 1024 }.freeze
 
-        # @return [self]
         # @raise [UsageError]
-        # @api private
         def complete
           check
           self.limit ||= LIMITS.fetch(inner)
@@ -103,7 +97,6 @@ module Plait
         # @return [Symbol] what runs the methods, in each process
         def inner = processes? ? Array(on)[1] || :threads : Array(on).first
 
-        # @return [Boolean]
         def processes? = Array(on).first == :processes
 
         # @return [Hash{Integer => Numeric}] seconds, by queue of the {Switchboard}

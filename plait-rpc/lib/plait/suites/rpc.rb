@@ -98,7 +98,6 @@ module Plait
         def local? = name.start_with?("Local")
       end
       MEGABYTES = ->(value) { value.is_a?(Integer) && value.between?(1, LARGEST) }
-      private_constant :Way, :MEGABYTES
 
       private
 

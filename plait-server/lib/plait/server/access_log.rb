@@ -133,7 +133,6 @@ module Plait
           # What would be taken for the end of a field or a line, or does something to a terminal.
           SPECIAL = /["\\[:cntrl:]]|[^[:ascii:]]/n
 
-          # @return [String]
           def line(env, status, _seconds)
             "#{env["REMOTE_ADDR"]} - #{user(env)} [#{time}] \"#{request(env)}\" " \
               "#{status} #{env["plait.length"] || "-"}#{more(env)}\n"
@@ -184,7 +183,6 @@ module Plait
                      host: "HTTP_HOST", remote: "REMOTE_ADDR", user: "REMOTE_USER", agent: "HTTP_USER_AGENT",
                      referer: "HTTP_REFERER", request_id: "HTTP_X_REQUEST_ID" }.freeze
 
-          # @return [String]
           def line(env, status, seconds)
             fields = FIELDS.transform_values { |key| text(env[key]) }.compact
             JSON.generate({ time: Time.now.utc.strftime("%FT%T.%LZ"), status: status, seconds: seconds.round(6),

@@ -13,7 +13,6 @@ module Plait
       module_function
 
       # @param headers [#each] names and values; what begins with "rack." is no header
-      # @return [Array<Array(String, String)>]
       def of(headers)
         headers.to_enum(:each).flat_map do |name, value|
           next [] if name.start_with?("rack.") || value.nil?
@@ -44,7 +43,6 @@ module Plait
       OWN = %w[content-length transfer-encoding connection].freeze
       LAST_CHUNK = "0\r\n\r\n"
 
-      # @param headers [#each]
       # @param persistent [Boolean] whether the request lets the connection be used again
       # @param timeout [Numeric, nil] seconds that the peer may take nothing
       def initialize(exchange, env, status, headers, persistent:, timeout:)

@@ -16,8 +16,6 @@ module Plait
 
       # @param mechanism [Symbol] :threads
       # @param options [Hash] there are none
-      # @param condition [Proc, nil]
-      # @raise [UsageError]
       def initialize(mechanism, options, condition)
         raise UsageError, GONE if mechanism == :processes
         raise UsageError, "requests move to :threads, not to #{mechanism.inspect}" unless mechanism == :threads
@@ -27,7 +25,6 @@ module Plait
       end
 
       # As `use` calls it; a block with do … end is given to `use`, and comes here.
-      # @return [#call]
       # @raise [UsageError] without a block
       def new(app, &block)
         condition = @condition || block or
@@ -44,7 +41,6 @@ module Plait
           @request = request_maker
         end
 
-        # @return [Array(Integer, Hash, Object)]
         def call(env)
           return @app.call(env) unless Fiber.current_scheduler && @condition.call(@request.call(env))
 
@@ -87,7 +83,6 @@ module Plait
           body.close if body.respond_to?(:close)
         end
       end
-      private_constant :OnThreads, :GONE
     end
     private_constant :ExecutorSelection
   end

@@ -228,11 +228,9 @@ module Plait
       # @api private
       attr_reader :stop_signal
 
-      # @return [Integer]
       # @api private
       def index = 0
 
-      # @param duty [Shift]
       # @api private
       def ready(duty)
         @duty = duty

@@ -24,7 +24,6 @@ module Plait
     # See {Exchange} above.
     class Exchange
       # What an app finds as `rack.hijack`: the connection is its own from then on.
-      # @return [Socket]
       # @raise [ConnectionClosed] when it is gone
       def call
         @hijacked ||= take_over
@@ -75,18 +74,14 @@ module Plait
 
       def pos = 0
 
-      # @return [true]
       def eof? = true
 
-      # @return [true]
       def binmode? = true
 
-      # @return [Encoding]
       def external_encoding = Encoding::BINARY
 
       def close = nil
 
-      # @return [false]
       def closed? = false
     end
 

@@ -19,7 +19,6 @@ module Plait
       end
 
       # The caller waits for the disk.
-      # @return [File, nil]
       def self.at_once(path) = (File.open(path, "rb") if File.file?(path))
 
       def initialize(path)
@@ -27,7 +26,6 @@ module Plait
       end
 
       # The fiber may be ended meanwhile: the fiber or the thread, whichever is last, closes the file.
-      # @return [File, nil]
       def offloaded
         Plait.offload { open }
         taken = true

@@ -38,7 +38,6 @@ module Plait
 
     # What a streaming body writes to, and reads the request's body from (Rack 3, "Streaming Body").
     class Tunnel
-      # @param input [#read]
       def initialize(answer, input)
         @answer = answer
         @input = input
@@ -90,7 +89,6 @@ module Plait
       end
 
       # Sends an answer, piece by piece, and closes its body.
-      # @param response [Array(Integer, #each, Object)]
       # @param persistent [Boolean] whether the connection may be used again
       # @return [Boolean, nil] whether it can be; nil: the peer is gone
       # @raise [Exception] what the body raises
@@ -170,7 +168,6 @@ module Plait
         body.call(Tunnel.new(answer, env["rack.input"]))
       end
 
-      # @return [File, nil]
       def file_of(body)
         path = body.to_path if body.respond_to?(:to_path)
         OpenFile.call(path) if path

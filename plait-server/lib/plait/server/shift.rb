@@ -50,7 +50,6 @@ module Plait
 
       # Runs a request on the pool: all of it, since what an app does at the end of its body belongs to the thread on which
       # it was called (locks, connections to databases).
-      # @param job [#call]
       # @return [Boolean] as {#judge}
       def offload(env, job)
         @in_a_row.delete(kind(env)) if Plait.offload { seconds(job) } < QUICK
@@ -86,7 +85,6 @@ module Plait
       LOOP = "all requests of an event loop share it, and the one that is meant is unknown. Use Timeout.timeout on fibers, " \
              "or run on: :threads; Server#stop ends the server"
       IDLE = "it runs no request now"
-      private_constant :LOOP, :IDLE, :GAUGES, :INTERNAL, :PAGE
 
       # @param scope [Scope] in which all of it runs
       # @param stop_signal [Io::StopSignal] ends it

@@ -43,7 +43,6 @@ module Plait
 
       class << self
         # @return [String] the folder; by the name that the shell has for it, behind which a deployment may put another one
-        # @raise [UsageError]
         def enter(configuration)
           folder = File.expand_path(configuration.directory || current_folder)
           Dir.chdir(folder)

@@ -46,8 +46,6 @@ module Plait
       end
 
       # As one of `rack.response_finished`.
-      # @param status [Integer, nil]
-      # @param _headers [Hash, nil]
       def call(env, status, _headers, error)
         seconds = Deadline.now - env["plait.began"]
         status = status && !error ? Integer(status) : FAILED
@@ -127,7 +125,6 @@ module Plait
           @sum = 0.0
         end
 
-        # @param seconds [Float]
         def add(seconds)
           @counts[BOUNDS.bsearch_index { |bound| seconds <= bound } || BOUNDS.size] += 1
           @sum += seconds
@@ -144,7 +141,6 @@ module Plait
         # In a second.
         NANOSECONDS = 1e9
 
-        # @param timer [#monotonic_time, nil]
         def initialize(timer = Gvl.timer)
           @timer = timer
           @total = 0.0

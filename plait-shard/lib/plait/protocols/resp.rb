@@ -35,7 +35,6 @@ module Plait
 
         extend Rulebook
       end
-      private_constant :Rules
 
       # Decodes a whole reply: String, Integer, Float, true, false, nil, Array, Hash, or {Failure}. Attributes are skipped.
       #
@@ -52,10 +51,8 @@ module Plait
           "(" => ->(text) { Integer(text, 10) }, "#" => ->(text) { text == "t" }, "_" => ->(_) {},
           "," => ->(text) { FLOATS.fetch(text) { Float(text) } }
         }.freeze
-        private_constant :FLOATS, :SIMPLE
 
         # @param bytes [String] one reply of {ReplyScanner}
-        # @return [Object]
         def self.decode(bytes) = new(bytes).value
 
         def initialize(bytes)

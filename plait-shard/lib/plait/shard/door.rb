@@ -11,7 +11,6 @@ module Plait
     class Door
       BACKLOG = 1024
       SCHEME = "tls://"
-      private_constant :SCHEME
 
       # A proxy that is its own node would ask itself without end.
       # @param nodes [Array<(String, String)>] for each: its packed address, and its name
@@ -35,14 +34,12 @@ module Plait
       rescue SystemCallError
         []
       end
-      private_class_method :leads_to?, :machine_addresses
 
       attr_reader :host
 
       # @param text [String] "HOST:PORT", or "tls://HOST:PORT"
       # @param option [String] its name, for messages
       # @param inherited [Array<Socket>] listening sockets to use instead
-      # @raise [UsageError]
       def initialize(text, option = "listen", inherited: [])
         @inherited = inherited
         @tls = text.to_s.start_with?(SCHEME)

@@ -13,7 +13,6 @@ module Plait
   module Shard
     # A started data plane, and the threads that keep its topology current.
     class Launch
-      # @return [NativeShard::Plane]
       attr_reader :plane
 
       # @param descriptors [Array<Integer>] of listening sockets
@@ -83,7 +82,6 @@ module Plait
       attr_reader :topology
 
       # @param plane [NativeShard::Plane] a running one
-      # @param source [Sources::Cluster, Sources::Sentinels]
       # @param topology [Topology] the first one
       # @yield when there are more nodes than it has room for; the watch ends then
       def initialize(plane, source, numbers, topology, &outgrown)

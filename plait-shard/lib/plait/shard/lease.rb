@@ -33,7 +33,6 @@ module Plait
       OTHERS = "#{ALIVE} return alive".freeze
       FORGET = "redis.call('SELECT', #{Fence::DATABASE}) return redis.call('HDEL', KEYS[1], ARGV[1])".freeze
       RENEW = "#{ALIVE} redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now + ARGV[2]) .. ARGV[3])".freeze
-      private_constant :ALIVE, :OTHERS, :FORGET, :RENEW
 
       # @return [Hash{String => Hash}] the id of each proxy that is alive, and its entry
       def self.others(connection)

@@ -96,7 +96,6 @@ module Plait
       attr_reader :port
 
       # @param socket [Socket] a listening one
-      # @yieldreturn [Metrics]
       def initialize(socket, &metrics)
         @listener = Io::Listener.new(socket)
         @metrics = metrics
@@ -143,7 +142,6 @@ module Plait
         @room.pop
       end
 
-      # @return [String, nil]
       def read_head(stream)
         deadline = Deadline.after(SECONDS)
         head = stream.buffer

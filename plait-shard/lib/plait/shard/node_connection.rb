@@ -43,7 +43,6 @@ module Plait
       # @raise [ConnectionClosed, ReadTimeout]
       def call(*words) = pipeline([words]).first
 
-      # @param commands [Array<Array<String>>]
       # @return [Array] the replies
       def pipeline(commands)
         write(commands.map { |words| Protocols::RESP.encode(words) }.join)
@@ -113,15 +112,12 @@ module Plait
       attr_reader :credentials
 
       # @param timeout [Numeric] seconds in which a node has to be reached
-      # @param user [String, nil]
-      # @param password [String, nil]
       def initialize(encryption, timeout:, user: nil, password: nil)
         @encryption = encryption
         @timeout = timeout
         @credentials = [*user, *password]
       end
 
-      # @param password [String, nil]
       # @return [NodeAccess] to nodes with another password
       def with(password:) = NodeAccess.new(@encryption, timeout: timeout, password: password)
 
@@ -133,8 +129,6 @@ module Plait
       def name_of(node) = @encryption.name_of(node)
 
       # Of several addresses, as localhost has, the first that accepts a connection.
-      # @return [Addrinfo]
-      # @raise [ResolveError]
       def address(node)
         all = Addrinfo.getaddrinfo(node.host, node.port, nil, :STREAM)
         (all.find { |address| connects?(address) } if all.size > 1) || all.first
@@ -159,7 +153,6 @@ module Plait
       FILES = %i[cert key client_ca node_ca node_cert node_key].freeze
       ADVICE = "TLS needs the extension built with OpenSSL: sudo apt-get install -y libssl-dev (dnf install openssl-devel), " \
                "then bin/setup, or gem pristine plait"
-      private_constant :FILES
 
       # @param options [Hash{Symbol => Object}] of OPTIONS
       # @raise [UnsupportedError] nodes speak TLS, and the extension does not
@@ -172,7 +165,6 @@ module Plait
         load_tls if node_tls
       end
 
-      # @raise [UnsupportedError]
       def self.check_support
         raise UnsupportedError, ADVICE unless NativeShard::Plane::TLS
       end

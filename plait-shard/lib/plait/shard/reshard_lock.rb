@@ -27,10 +27,7 @@ module Plait
         "moved" => ["keys were moved by the proxy on", "a proxy that has the same nodes in its file is let in"],
         "kept" => ["keys were not moved by the proxy on", "a proxy that has the same nodes as before is let in"]
       }.freeze
-      private_constant :PATIENCE, :NEEDED, :NO_CLIENT, :TEXTS
 
-      # @param from [Settings]
-      # @param to [Settings]
       # @param lease [Lease] of the proxy
       # @param resume [Boolean] whether it may take over a reshard that was broken off
       def initialize(from, to, lease, resume:)
@@ -232,8 +229,6 @@ module Plait
       # @return [Integer] the epoch of the last settled reshard; 0: there is none
       attr_reader :base
 
-      # @param from [Settings]
-      # @param to [Settings]
       # @param records [Hash{String => Fence::Record}] of each node
       # @param others [Hash{String => Hash}] for each node, the other proxies that are alive
       def initialize(from, to, records, others)

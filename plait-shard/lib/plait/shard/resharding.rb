@@ -20,8 +20,6 @@ module Plait
       # @return [Integer] copied keys; a changed key counts each time
       attr_reader :copies
 
-      # @param from [Settings]
-      # @param to [Settings]
       # @param lock [ReshardLock] on the nodes
       # @param resume [Boolean] whether copies of a broken reshard may be there
       def initialize(from, to, lock, resume: false)
@@ -95,7 +93,6 @@ module Plait
         end
       end
 
-      # @yieldparam keys [Array<String>]
       def scan(name)
         cursor = "0"
         loop do

@@ -16,7 +16,6 @@ module Plait
 
         def over? = !plane.running? || plane.figures[:clients].zero? || (ends && Deadline.now > ends)
       end
-      private_constant :Former
 
       # Ends a data plane when no answer is pending.
       # @param within [Numeric] seconds

@@ -54,7 +54,6 @@ module Plait
       SYMBOLS = %i[placement hash distribution strategy reads].freeze
       # Tags that are rules instead of two delimiters.
       TAGS = %w[last_brace first_brace].freeze
-      private_constant :READS, :STRATEGIES, :CHUNKS, :SWITCHES, :SECRET_BYTES, :LARGEST, :LEAST, :PLACEMENT, :SYMBOLS, :TAGS
 
       class << self
         # @param also [Array<Symbol>] options in the file that are not of a {Proxy}
@@ -76,7 +75,6 @@ module Plait
 
         # @param name [Symbol] of an option
         # @param value [Object] from a file or a command line
-        # @return [Object]
         def value_of(name, value)
           SYMBOLS.include?(name) || (name == :tag && TAGS.include?(value)) ? value.to_s.to_sym : value
         end
@@ -92,12 +90,7 @@ module Plait
         end
       end
 
-      # @return [Sources::Fixed, Sources::Cluster, Sources::Sentinels]
-      attr_reader :source
-      # @return [Hash{Symbol => Object}]
-      attr_reader :options
-      # @return [Encryption]
-      attr_reader :encryption
+      attr_reader :source, :options, :encryption
 
       # @raise [UsageError]
       def initialize(placement: nil, **options)
@@ -119,7 +112,6 @@ module Plait
         @topology = nil
       end
 
-      # @return [NodeAccess]
       def access
         NodeAccess.new(@encryption, timeout: @options[:connect_timeout], user: @options[:node_user],
                                     password: @options[:node_password])

@@ -18,9 +18,6 @@ module Plait
       attr_reader :partial
       alias partial? partial
 
-      # @param replicas [Array<Array<Node>>]
-      # @param others [Array<Node>]
-      # @param partial [Boolean]
       def initialize(placement, replicas: placement.nodes.map(&:replicas), others: [], partial: false)
         @placement = placement
         @replicas = replicas
@@ -29,7 +26,6 @@ module Plait
         freeze
       end
 
-      # @return [Array<Node>]
       def masters = placement.nodes
 
       # @return [Array<Node>] masters first
@@ -49,7 +45,6 @@ module Plait
     module Sources
       # The nodes of the settings, which never change.
       class Fixed
-        # @param nodes [Array<String, Hash, Node>]
         # @param rule [Hash] as for {Placement}
         # @raise [UsageError]
         def initialize(nodes, rule)
@@ -131,7 +126,6 @@ module Plait
         [@rows.dup, topology.placement.native(masters), numbers_of(topology, masters)]
       end
 
-      # @return [Integer, nil]
       def number(node, index = nil) = @grows ? @labels.index(node.to_s) : index || @labels.index(node.to_s)
 
       private

@@ -106,10 +106,7 @@ module Plait
       # the way before, at the peak, and after.
       class Experiment < Lab::Workload
         COLUMNS = ["", "time", "min – max", "n", "commands/s", "MB/s", "CPU", "memory before", "peak", "1 s after"].freeze
-        private_constant :COLUMNS
 
-        # @param rows [Array<Lab::Row>]
-        # @return [Array<Lab::Table>]
         def tables(rows)
           rows.group_by(&:group).map { |group, some| Lab::Table.new("#{title}: #{group}", COLUMNS, some.map { |row| line(row) }) }
         end

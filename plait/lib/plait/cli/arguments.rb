@@ -15,7 +15,6 @@ module Plait
 
       JOBS_ONLY = "sidekiq runs jobs, which have a name by which other machines find them, and here blocks are run. To measure " \
                   "a job of yours: plait compare FILE.rb --on sequence,sidekiq, with body(&Plait.job(ThatClass)) in the file"
-      private_constant :NUMBER, :JOBS_ONLY
 
       module_function
 
@@ -90,7 +89,6 @@ module Plait
         raise UnknownMechanism, "#{option}: unknown mechanism \"#{part}\"#{Suggestion.ending(part, known)} " \
                                 "The mechanisms are #{known.join(", ")}."
       end
-      private_class_method :mechanism, :unknown_mechanism
     end
   end
 end

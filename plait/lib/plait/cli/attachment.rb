@@ -17,7 +17,6 @@ module Plait
       PATIENCE = 10
       # Threads and fibers, on average, from which a line is shown.
       LEAST = 0.005
-      private_constant :CLEAR, :PATIENCE, :LEAST
 
       def initialize(terminal, path)
         @terminal = terminal

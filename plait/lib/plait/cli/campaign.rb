@@ -79,7 +79,6 @@ module Plait
     class Campaign
       # Seconds, where none are left.
       SHORTEST = 0.001
-      private_constant :SHORTEST
 
       # @param options [Hash] by option name, as Strings
       # @param mechanisms [Array<Symbol>] that --on may name
@@ -92,7 +91,6 @@ module Plait
         @reports = []
       end
 
-      # @yieldreturn [Array<Lab::Workload>]
       # @return [Integer] an exit status
       # @raise [UsageError] before anything was run
       def call
@@ -102,10 +100,8 @@ module Plait
         conclude(outputs)
       end
 
-      # @return [Array<Symbol, Array<Symbol>>, nil]
       def mechanisms = given("on") { |text| Arguments.mechanisms("--on", text, @known) }
 
-      # @return [Array<Integer>, nil]
       def limits = given("limit") { |text| Arguments.limits("--limit", text) }
 
       private

@@ -24,7 +24,6 @@ module Plait
       # Number of words, options not counted.
       ARGUMENTS = (0..0)
       MOST_WORDS = ["no argument", "one argument at most", "two arguments at most", "three arguments at most"].freeze
-      private_constant :MOST_WORDS
 
       # @return [String] as typed
       def self.command_name = self::USAGE[/\A\w+/]

@@ -20,7 +20,6 @@ module Plait
       class Options < OptionParser
         # Words that are values, although they begin with a dash: a negative number, and standard output.
         DASHED = /\A-(\z|[\d.])/
-        private_constant :DASHED
 
         # @param declared [Hash] see {Command::OPTIONS}
         def initialize(declared)
@@ -32,7 +31,6 @@ module Plait
         end
 
         # @return [Array(Array<String>, Hash)] the words, and the options' values by name
-        # @raise [UsageError]
         def split(argv)
           check(argv.take_while { |word| word != "--" })
           words = permute(join(argv))
@@ -83,8 +81,6 @@ module Plait
         end
       end
 
-      private_constant :PARTS, :SHORT, :Options
-
       class << self
         # @return [Array<Class<Command>>] in the order of their places; loads all
         def all = @all ||= PARTS.load.map { |name| named(name) }.sort_by { |command| command::PLACE }.freeze
@@ -104,8 +100,6 @@ module Plait
         end
 
         # @param word [String] a command's name, or the beginning of one name only
-        # @return [Class<Command>]
-        # @raise [UsageError]
         def find(word)
           meant = PARTS.names.select { |name| name.start_with?(word) }
           name = meant.include?(word) || meant.size != 1 ? word : meant.first

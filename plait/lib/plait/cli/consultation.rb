@@ -16,7 +16,6 @@ module Plait
       CONDITION = /\Ap(?<percent>50|90|99)\s*>\s*(?<number>\d+(?:\.\d+)?)\s*(?<unit>ms|s)\z/
       # Options of a config.ru.
       OF_APPS = %w[paths log concurrency rate header environment].freeze
-      private_constant :CONDITION, :OF_APPS
 
       # @param options [Hash] by option name, as Strings
       def initialize(terminal, options)

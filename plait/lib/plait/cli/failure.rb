@@ -40,7 +40,6 @@ module Plait
          @error.full_message(highlight: false)].join("\n")
       end
     end
-    private_constant :Crash
 
     # An exception as people and the shell should see it: one sentence, one exit status.
     class Failure

@@ -12,7 +12,6 @@ module Plait
       STANDARD_OUTPUT = "-"
       # Option => what makes its text.
       FORMATS = { json: :to_json, csv: :to_csv, markdown: :to_markdown, html: :to_html }.freeze
-      private_constant :FORMATS
 
       # @yieldparam name [String] of an option
       # @yieldreturn [String, nil] its value: a path, "-" for standard output, nil for none

@@ -19,7 +19,6 @@ module Plait
         "a few seconds left"
       end
     end
-    private_constant :TimeLeft
 
     # Progress on a terminal: one line, redrawn in place.
     class ProgressBar
@@ -27,7 +26,6 @@ module Plait
       BAR = 24
       # The whole line must fit: a line that wraps can't be redrawn in place.
       NARROW = 60
-      private_constant :FORMAT, :BAR, :NARROW
 
       def initialize(terminal)
         @terminal = terminal
@@ -72,7 +70,6 @@ module Plait
     class ProgressLines
       # Seconds between two lines.
       INTERVAL = 10
-      private_constant :INTERVAL
 
       # @param of [String] what is counted, in the plural
       # @param interval [Numeric] seconds

@@ -20,7 +20,6 @@ module Plait
         "–" => "-", "—" => "-", "−" => "-", "…" => "...", "→" => "->", "µ" => "u", "μ" => "u", "✓" => "+", "✗" => "-",
         "·" => "-", "‘" => "'", "’" => "'", "“" => "\"", "”" => "\"", "\u00a0" => " "
       }.freeze
-      private_constant :STYLES, :ASCII
 
       # @return [IO] where results and where notices go
       attr_reader :out, :err

@@ -56,7 +56,6 @@ module Plait
           number * 2
         end
       RUBY
-      private_constant :EXAMPLE
 
       def call
         return example if options["example"]

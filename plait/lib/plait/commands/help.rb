@@ -19,7 +19,6 @@ module Plait
         Plait runs the same plain Ruby in sequence, on threads, fibers, processes or ractors. It measures time and memory, and
         says which one to use.
       TEXT
-      private_constant :INTRODUCTION
 
       def call
         words.empty? ? overview : explain(**Commands.find(words.first).manual(words[1]))

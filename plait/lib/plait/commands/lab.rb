@@ -28,7 +28,6 @@ module Plait
       ARGUMENTS = (0..3)
       # Words that are no suite, for what was measured before, and how many files follow each.
       SAVED = { "report" => 1, "diff" => 2 }.freeze
-      private_constant :SAVED
 
       OPTIONS = {
         **MeasuringOptions::CHOICE,

@@ -45,8 +45,6 @@ module Plait
       NO_USE = "the work computes with the GVL held, which one process can't overlap"
       # Not measured: beside other programs Linux favours a thread that starts to compute, which then is "1.2 × faster".
       ONE = "there is one item, and nothing to run beside it"
-      private_constant :IN_ONE_RUBY, :NO_USE, :ONE, :PAIRS, :LOOK, :TRIAL, :LADDER,
-                       :HAND_OVER, :SHORTEST, :MOST, :ENOUGH, :HOPELESS, :REST
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)

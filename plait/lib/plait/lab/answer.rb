@@ -10,7 +10,6 @@ module Plait
     class Answer
       # Rows: this many are named one by one; raising it makes longer lines.
       FEW = 3
-      private_constant :FEW
 
       class << self
         # @return [Array<Answer>] one of each group
@@ -115,10 +114,8 @@ module Plait
       # Columns that stay on the narrowest terminal.
       KEPT = %w[use sure?].freeze
       ALIGNMENTS = %i[left left right right left].freeze
-      private_constant :ALIGNMENTS
 
       # @param answers [Array<Hash>] see {Answer#to_h}
-      # @return [Table]
       def self.of(answers) = new(answers).table
 
       def initialize(answers)

@@ -32,7 +32,6 @@ module Plait
       PULSE = 0.05
       # Errors of a fork that the system refuses: too many processes or threads, no memory, not allowed.
       REFUSALS = [Errno::EAGAIN, Errno::ENOMEM, Errno::EPERM, Errno::EACCES, ThreadError].freeze
-      private_constant :PULSE, :REFUSALS
 
       # @return [Boolean] false on JRuby and on Windows
       def self.supported? = Process.respond_to?(:fork)
@@ -167,7 +166,6 @@ module Plait
         @sampler = sampler
       end
 
-      # @yieldparam ready [Proc]
       # @return [Object] what the block returns
       # @raise [FreshProcess::Failed] when the block raises
       def call

@@ -21,7 +21,6 @@ module Plait
                "A dash means that the figure is unknown here."
       # Drawings that are folded below the first one.
       FURTHER = [Split, Latency, Resident, Proportional].freeze
-      private_constant :POLICY, :MANNER, :FURTHER
 
       # @param records [Array<Hash>] see {Report#to_h}
       def initialize(records)
@@ -110,7 +109,6 @@ module Plait
       end
 
       # Once on the page, of the first report that has some.
-      # @return [String, nil]
       def timelines = @timelines ||= @records.lazy.filter_map { |record| drawn_timelines(record) }.first
 
       def drawn_timelines(record)

@@ -12,7 +12,6 @@ module Plait
       class Cpu
         # Nanoseconds on a processor, nanoseconds in which the main thread could have run and none was free, and turns.
         SCHEDSTAT = "/proc/self/schedstat"
-        private_constant :SCHEDSTAT
 
         def start
           @delay = delay
@@ -44,7 +43,6 @@ module Plait
       # Seconds that the threads of this process have waited for the GVL, all together. Ruby 3.1 has no hook for it, and JRuby no
       # GVL: there it is unknown.
       class Gvl
-        # @return [Boolean]
         def self.supported? = defined?(NativeGVL) ? true : false
 
         def start
@@ -73,7 +71,6 @@ module Plait
       # one of them (JRuby), it is nil.
       class Garbage
         MILLISECONDS = 1000.0
-        private_constant :MILLISECONDS
 
         def start
           @before = read
@@ -125,7 +122,6 @@ module Plait
         DUTY = 0.02
         # Seconds until the first look, so that short runs are seen as well.
         FIRST_PAUSE = 0.02
-        private_constant :DUTY, :FIRST_PAUSE
 
         # Looks: with fewer, most peaks between two looks are missed; raising it leaves out more short runs.
         ENOUGH = 3
@@ -181,7 +177,6 @@ module Plait
         # since the collector takes every word on the stack for a reference (24 objects of a scheduler became 5).
         DEPTH = 300
         ONE = [nil].freeze
-        private_constant :STRING, :DEPTH, :ONE
 
         module_function
 

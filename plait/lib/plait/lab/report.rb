@@ -12,9 +12,8 @@ require_relative "text"
 module Plait
   module Lab
     # Judges the rows of each group. A group with different results has no judgement: a fast wrong answer is no answer.
+    # @api private
     class Ranking
-      # @param rows [Array<Row>]
-      # @param agreement [Agreement]
       def initialize(rows, agreement = Agreement.new(rows))
         @rows = rows
         @agreement = agreement
@@ -30,7 +29,6 @@ module Plait
       end
 
       # Gives each row the judgement of its group.
-      # @return [void]
       def apply
         contenders = @rows.select { |row| row.measured? && row.cell.choice? && @agreement.comparable?(row) }
         contenders.select! { |row| @agreement.agreed?(row.group) }

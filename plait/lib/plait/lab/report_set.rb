@@ -46,7 +46,6 @@ module Plait
         rows: [[ROW, ROW.merge(n: 1.., wall_s: STATISTICS)]], notes: [String], error: TEXT, tables: [nil, [TABLE]],
         timelines: [{ label: String, on: ON, workers: COUNT, slots: COUNT, items_per_bar: COUNT, bars: [BAR] }]
       }.freeze
-      private_constant(*constants)
 
       class << self
         # @return [Array<Symbol>] the fields of the record that are not as they must be

@@ -71,7 +71,6 @@ module Plait
       end
 
       # @param matrix [Array<Array<Float>>] symmetric, with the right side as the last column
-      # @return [Array<Float>, nil]
       def eliminate(matrix)
         size = matrix.size
         size.times do |step|

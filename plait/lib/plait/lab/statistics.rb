@@ -80,7 +80,6 @@ module Plait
       class Boundary
         # Share of the allowed errors that each depth leaves for the deeper ones; raising it delays the first interval.
         LEFT = 1.0 / 8
-        private_constant :LEFT
 
         @known = {}
 

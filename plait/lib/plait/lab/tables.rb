@@ -20,7 +20,6 @@ module Plait
       # After a comparison that the rounds don't settle.
       OPEN = " ?"
       OPEN_NOTE = "? not settled: more rounds may change it"
-      private_constant :OPEN, :OPEN_NOTE
 
       # @param report [Hash] a record, see {Report#to_h}
       def initialize(report)

@@ -10,7 +10,6 @@ module Plait
     module Place
       RUBY = RbConfig::CONFIG["rubylibprefix"].to_s
       FRAME = /\A(?<file>.+?):(?<line>\d+)(?::in |\z)/
-      private_constant :RUBY, :FRAME
 
       class << self
         # @return [String, nil] "work.rb:3"

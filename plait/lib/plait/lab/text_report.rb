@@ -16,7 +16,6 @@ module Plait
 
       # Columns of a comparison of two reports that never go.
       SAID = ["after ÷ before", "said"].freeze
-      private_constant :SAID
 
       # @param reports [Array<Hash>] records, see {Report#to_h}
       # @param tables [Boolean] whether the tables follow
@@ -29,11 +28,8 @@ module Plait
         @paint = paint
       end
 
-      # @return [Array<String>]
       def lines = [*environment, *answer, *@reports.flat_map { |report| [*differences(report), *(whole(report) if @tables)] }]
 
-      # @param tables [Array<Table>]
-      # @return [Array<String>]
       def tables(tables) = tables.flat_map { |table| titled(table, "") }.drop(1)
 
       private
@@ -106,11 +102,8 @@ module Plait
         @records = records
       end
 
-      # @return [String]
       def to_s = [*head, *@records.flat_map { |record| section(record) }].join("\n\n") << "\n"
 
-      # @param tables [Array<Table>]
-      # @return [Array<String>]
       def tables(tables) = tables.flat_map { |one| ["**#{text(one.title)}**", "", table(one), ""] }[0...-1]
 
       private

@@ -14,7 +14,6 @@ module Plait
       # The clock is started last and stopped first: it must not measure the other meters.
       METERS = [Meters::Gvl, Meters::Garbage, Meters::Cpu].freeze
       NO_PEAK = { peak: nil, peak_source: nil }.freeze
-      private_constant :METERS, :NO_PEAK
 
       # @param warmup [Integer] passes before the one that counts
       # @param bound [Numeric] seconds after which it counts as hung
@@ -86,7 +85,6 @@ module Plait
       # Ruby 3.1.2 dies of it (SEGV in rb_wb_unprotected_newobj_of), and prints its crash report each time.
       RACTORS = "allocations could not be counted: tracing them crashes Ruby when several ractors run"
       ELSEWHERE = "counted in the process that hands out the work; what its workers allocate is not counted"
-      private_constant :ITEMS, :OBJECTS_OF_ONE, :RACTORS, :ELSEWHERE
 
       # @param measurement [Measurement] of a timed trial of the cell: says how many items are few enough
       # @param bound [Numeric] seconds

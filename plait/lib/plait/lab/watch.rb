@@ -151,7 +151,6 @@ module Plait
         @loops.each_key { |scheduler| ask_loop(scheduler) if scheduler.thread.alive? }
       end
 
-      # @param strand [Thread, Fiber]
       # @return [Array(String, String)] what it does, and the place in the program's own code
       def describe(strand, running)
         frames = strand.backtrace_locations(0, DEPTH) || []

@@ -16,7 +16,6 @@ module Plait
       LONGEST = 107
       # Seconds for a client to read; raising it lets one that reads nothing keep others waiting.
       PATIENCE = 2
-      private_constant :BACKLOG, :LONGEST, :PATIENCE
 
       attr_reader :path
       # @return [Thread] that answers

@@ -12,10 +12,7 @@ module Plait
   # Runs the user's block for one item, with its timeout, the deadline and the retries. It is the same under every
   # mechanism, and runs where the mechanism runs the item.
   class Attempt
-    # @return [Proc]
-    attr_reader :body
-    # @return [Mechanisms::Options]
-    attr_reader :policy
+    attr_reader :body, :policy
 
     # @param execution [RailsExecution, nil] of each attempt
     def initialize(body, policy, execution: nil)
@@ -117,8 +114,6 @@ module Plait
 
   # The items of an Array, which workers take one after another, each when it has room; and the places of their values.
   class Series
-    # @param items [Array]
-    # @param values [Array]
     def initialize(attempt, items, values)
       @attempt = attempt
       @items = items
@@ -137,7 +132,6 @@ module Plait
     def more? = @index + 1 < @items.size && !@failed
 
     # Runs an item, and stores its value.
-    # @param worker [Integer]
     # @yieldparam outcome [Outcome] a failed one
     def perform(index, worker)
       @values[index] = @attempt.value(index, @items[index], worker) do |outcome|
@@ -147,7 +141,6 @@ module Plait
     end
 
     # @param index [Integer, nil] what a worker has taken, as far as it knows; nil: the one that was taken last
-    # @return [Array(Integer, Object)]
     def taken(index)
       index ||= @index.clamp(0, @items.size - 1)
       [index, @items[index]]

@@ -26,7 +26,6 @@ module Plait
       end
 
       # @param among [Array<Symbol>, nil] names of mechanisms, of the caller
-      # @raise [UsageError]
       def check_among(among)
         return if among.nil? || (among.any? && (among - ALL).empty?)
 

@@ -25,9 +25,7 @@ module Plait
         # Seconds after which a body that holds up an event loop is interrupted in its place.
         PATIENCE = 0.25
 
-        # @param inner [Mechanism]
         # @param width [Integer] items at once
-        # @param pipes [Hash{Symbol => IO}]
         def initialize(inner, width, attempt, pipes)
           @inner = inner
           @width = width
@@ -55,7 +53,6 @@ module Plait
         end
 
         # The inner executor calls it in place of an {Attempt}.
-        # @return [Outcome]
         def call(index, task, worker, made: 0, &note)
           return arrivals if index == WAKEUP
 
@@ -152,7 +149,6 @@ module Plait
         @inner = INNER[inner].new
       end
 
-      # @return [Array<Symbol>]
       def name = @names
 
       def default_limit = @outer.default_limit * @inner.default_limit

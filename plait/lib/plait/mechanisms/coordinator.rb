@@ -216,7 +216,6 @@ module Plait
         ObjectSpace.define_finalizer(run, new(remains)) if remains
       end
 
-      # @param remains [#call]
       def initialize(remains)
         @remains = remains
         @generation = Native.fork_generation
@@ -237,8 +236,6 @@ module Plait
 
       def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
     end
-
-    private_constant :SourceOverdue, :OVERDUE, :NOTHING, :Finalizer
   end
   private_constant :Coordinator
 end

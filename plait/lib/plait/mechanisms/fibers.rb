@@ -31,7 +31,6 @@ module Plait
 
       # One whose loop turns in a thread of its own, wherever the caller is.
       # @param finished [Thread::Queue] gets the outcomes, and what {ThreadedHost#receive} raises
-      # @return [Executor]
       def apart(attempt, limit:, finished:) = ThreadedHost.new(attempt, limit, finished: finished)
 
       def scope(options:, &block)

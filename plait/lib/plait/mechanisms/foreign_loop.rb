@@ -8,7 +8,6 @@ require_relative "state"
 module Plait
   # The Fiber::Scheduler of another library, with the few methods of ours that a pool needs.
   class ForeignLoop
-    # @return [Scheduler, ForeignLoop]
     def self.adapt(scheduler)
       Patches.install
       scheduler.is_a?(Scheduler) ? scheduler : new(scheduler)

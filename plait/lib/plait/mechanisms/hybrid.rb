@@ -39,7 +39,6 @@ module Plait
         # @return [Boolean] whether items go to the pool
         def offloading? = !@pool.nil?
 
-        # @return [Outcome]
         def call(index, item, worker)
           await_turn
           return here(index, item, worker) unless @pool

@@ -10,7 +10,6 @@ module Plait
   # Blocking calls of fibers, run on threads: the fiber waits, the loop goes on.
   module Offload
     SHARING = Mutex.new
-    private_constant :SHARING
 
     # @param stop [#call, nil] see {Plait.offload}
     # @return [Object] the block's value; outside of a fiber scheduler it just runs
@@ -22,7 +21,6 @@ module Plait
     end
 
     # For the fibers of other schedulers; a scheduler of ours has, and closes, a pool of its own.
-    # @return [Pool]
     def self.shared
       SHARING.synchronize do
         @shared = Pool.new if @shared.nil? || @shared.stale?

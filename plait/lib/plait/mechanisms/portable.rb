@@ -21,8 +21,6 @@ module Plait
 
         class << self
           # @param name [String] its name in messages, such as "the result"
-          # @return [String]
-          # @raise [UnmarshalableError]
           def dump(value, name)
             Marshal.dump(value)
           rescue *FAILURES => e
@@ -30,7 +28,6 @@ module Plait
                                       "(#{e.message}). #{ADVICE}"
           end
 
-          # @raise [UnmarshalableError]
           def load(data, name)
             Marshal.load(data)
           rescue *FAILURES => e
@@ -80,13 +77,11 @@ module Plait
       # dumped, or whose class the reader does not know (required only in the worker), is rebuilt from its description.
       module Error
         class << self
-          # @return [String]
           def dump(error)
             description = Description.of(error) { |one| { variables: variables(one) } }
             Marshal.dump([Portable.try { Marshal.dump(error) }, description])
           end
 
-          # @return [Exception]
           def load(data)
             whole, description = Marshal.load(data)
             error = whole && Portable.try { Marshal.load(whole) }
@@ -123,7 +118,6 @@ module Plait
               cause: cause, **(more ? yield(error) : {}) }
           end
 
-          # @param description [Hash]
           # @yieldparam error [Exception] as it is made, before it has its message
           # @yieldparam description [Hash] its own
           # @return [Exception] of the first of the classes that is known here, with its cause
@@ -168,8 +162,6 @@ module Plait
           end
         end
       end
-
-      private_constant :Obstacle
     end
     private_constant :Portable
   end

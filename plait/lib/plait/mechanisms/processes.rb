@@ -136,7 +136,6 @@ module Plait
       class TaskScope < Scope::Threaded
         LEFT_BEHIND = "this task runs beside the process of the one that asks, which can neither wait for it nor cancel it; " \
                       "give it the value: scope.async(other.value) { |value| ... }"
-        private_constant :LEFT_BEHIND
 
         # @api private
         def wait_for(task)
@@ -173,8 +172,6 @@ module Plait
 
         def left_behind?(task) = @left_behind&.any? { |other| other.equal?(task) }
       end
-
-      private_constant :TaskScope
     end
     private_constant :Processes
   end

@@ -12,7 +12,6 @@ module Plait
   class RailsExecution
     # Fiber-local, while an item begins that is covered.
     COVERED = :plait_covered
-    private_constant :COVERED
 
     # An item belongs to the unit of work of its caller, if there is one: a reload waits for that. So the item must not wait
     # for the reload, which would wait for the caller, which waits for the item. A forked worker has no reload at all.

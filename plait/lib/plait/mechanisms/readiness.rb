@@ -9,8 +9,6 @@ module Plait
   module Readiness
     class << self
       # IO.select that holds up only the current fiber.
-      # @param reads [Array<IO>]
-      # @param writes [Array<IO>]
       # @param timeout [Numeric, nil] seconds; nil: without a limit
       # @return [Array<Array<IO>>, nil] as IO.select
       def wait(reads, writes, timeout)

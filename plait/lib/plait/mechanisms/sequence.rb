@@ -55,8 +55,6 @@ module Plait
 
         def guard_owner = yield
       end
-
-      private_constant :OneByOne, :TaskScope
     end
     private_constant :Sequence
   end

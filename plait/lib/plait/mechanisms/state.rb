@@ -253,7 +253,6 @@ module Plait
         DEPTH = 2
         # Where ActiveSupport keeps CurrentAttributes up to 8.0; they start empty.
         CURRENT_ATTRIBUTES = :current_attributes_instances
-        private_constant :DEPTH, :CURRENT_ATTRIBUTES
 
         class << self
           # @return [Object] the value itself if it can't change or is no holder of state

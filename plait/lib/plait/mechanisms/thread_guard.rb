@@ -19,10 +19,8 @@ module Plait
         thread.instance_variable_set(:@plait_guards, [*guards(thread), guard])
       end
 
-      # @param guard [#call]
       def end_over(thread, guard) = thread.instance_variable_set(:@plait_guards, guards(thread) - [guard])
 
-      # @return [Array<#call>, nil]
       def guards(thread) = thread.instance_variable_get(:@plait_guards)
 
       # Holds exceptions of other threads back from the block, except in {lowered}.
@@ -46,7 +44,6 @@ module Plait
       end
 
       # Raises the exception in the thread, past the guard.
-      # @return [nil]
       def raise_into(thread, exception) = RAISE.bind_call(thread, exception)
 
       # @return [String] for the log
@@ -64,7 +61,6 @@ module Plait
     end
 
     # As Thread#raise.
-    # @return [nil]
     def raise(error = RuntimeError.new("unhandled exception"), *rest)
       guard = @plait_guards&.last
       return super if guard.nil? || equal?(Thread.current) || ThreadGuard.ours?(error)

@@ -148,8 +148,6 @@ module Plait
           start_worker(number)
         end
       end
-
-      private_constant :Workers
     end
     private_constant :Threads
   end

@@ -16,7 +16,6 @@ module Plait
     # @raise [ThreadError] when the system gives none
     def self.prepare = ::Timeout.timeout(60) { nil }
 
-    # @param error [Class<TimeoutError>]
     # @return [Object] the block's value
     # @raise [TimeoutError] of the given class
     def self.enforce(seconds, error = TimeoutError, &block)

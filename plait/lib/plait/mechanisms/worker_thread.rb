@@ -13,7 +13,6 @@ module Plait
     GRACE = 2.0
 
     # Interrupts several workers at once and waits for them together.
-    # @param workers [Array<WorkerThread>]
     def self.stop(workers)
       workers.each(&:interrupt)
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + GRACE
@@ -29,8 +28,6 @@ module Plait
     end
 
     # While it waits for an item it refers to nothing of the run but the two queues.
-    # @param queue [#pop] of [attempt, index, item, attempts made]
-    # @param finished [#<<]
     # @raise [ThreadError] when the system gives no thread
     def initialize(number, queue, finished)
       # Masked from its first instruction on: a thread inherits the mask of its creator.

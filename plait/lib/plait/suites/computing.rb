@@ -63,7 +63,6 @@ module Plait
         WORK = "computes in C: Zlib"
         DESCRIPTION = "C code that releases the GVL: threads use all cores, as processes and ractors do"
         BYTES = 8_000_000
-        private_constant :BYTES
 
         # From a seed, in the worker: 8 MB through a pipe would measure the pipe. It takes a twentieth of the deflation.
         # A constant of a module, since a ractor may only run a block whose self it can share.
@@ -165,7 +164,6 @@ module Plait
       WARMUP_SHARE = { "ruby" => 1.0 / 16, "jruby" => 1.0 / 2 }.freeze
       MEMORY_SHARE = 1.0 / 16
       MEMORY_ITEMS = 4
-      private_constant :ITEMS, :JRUBY_MECHANISMS, :YJIT_MECHANISMS, :WARMUP_SHARE, :MEMORY_SHARE, :MEMORY_ITEMS
 
       # A cell of this suite, as the other Ruby builds it again.
       def self.cell(work, mechanism, scale, **options)
@@ -178,7 +176,6 @@ module Plait
 
       NO_GVL = "JRuby has no GVL: threads use all cores"
       JRUBY_NOTE = "Each trial in a new JVM, after a warm-up; starting it (seconds) is not in the figures."
-      private_constant :NO_GVL, :JRUBY_NOTE
 
       private
 

@@ -21,10 +21,8 @@ module Plait
           @target = target
         end
 
-        # @return [Array<String>]
         def notes = super + @target.notes
       end
-      private_constant :CountedWorkload
 
       # The answer that a row got, by any client: the part of Net::HTTP's response that is checked.
       # @!attribute code
@@ -37,7 +35,6 @@ module Plait
         # @return [nil] the client that makes one has checked that the body is whole
         def content_length = nil
       end
-      private_constant :Answer
 
       # A body: one request by a client. A subclass has `ask`, which gives the answer to the request of this number.
       class Body
@@ -201,8 +198,6 @@ module Plait
         Way.new(name: "kept sockets", mechanisms: [:fibers], by_hand: true, body: ->(row, _) { KeptSocket.new(row) })
       ] # rubocop:disable Style/MutableConstant -- other gems add theirs
       OTHERS = Parts.new("suites/http/ways")
-
-      private_constant :WAYS, :OTHERS, :Way
 
       # Adds rows.
       # @param name [String] of the client

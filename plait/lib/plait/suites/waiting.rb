@@ -21,7 +21,6 @@ module Plait
       MECHANISMS = [:sequence, :threads, :fibers, :hybrid, :processes, :ractors, %i[processes threads]].freeze
       # Sleeping is the same at any length: the passes that are not timed need not take as long.
       SHORT = [0.001, 0.001, 0.001].freeze
-      private_constant :SHORT
 
       # A constant of a module: a ractor may only run a block whose self it can share.
       SLEEP = lambda do |seconds|

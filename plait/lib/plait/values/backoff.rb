@@ -12,7 +12,6 @@ module Plait
     class << self
       # @param spec [nil, false, Integer, Hash, Backoff] a count, or a Hash of KEYS
       # @return [Backoff] of this class
-      # @raise [UsageError]
       def from(spec)
         case spec
         when self then spec
@@ -32,7 +31,6 @@ module Plait
     # @param factor [Numeric] by which each pause is longer than the one before
     # @param max [Numeric] seconds of the longest pause
     # @param jitter [Numeric] 0 to 1, the part of a pause that is random
-    # @raise [UsageError]
     def initialize(count: 0, base: 0.1, factor: 2.0, max: 10.0, jitter: 0.5)
       raise UsageError, "retries: must be 0 or more, not #{count.inspect}" unless count.is_a?(Integer) && count >= 0
 

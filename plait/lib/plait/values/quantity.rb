@@ -24,7 +24,6 @@ module Plait
     end
 
     # @param value [Numeric, nil] bytes; 1 kB is 1000 of them
-    # @return [String]
     def bytes(value)
       return UNKNOWN unless value
 
@@ -39,11 +38,9 @@ module Plait
       "#{plain((value / (1024.0**power)).round(1))} #{MEMORY[power]}"
     end
 
-    # @param value [Numeric]
     # @return [String] without a zero behind the point: "2", "1.5"
     def plain(value) = (value == value.to_i ? value.to_i : value).to_s
 
-    # @param value [Numeric, nil]
     # @return [String] "12,345"
     def count(value)
       return UNKNOWN unless value
@@ -51,7 +48,6 @@ module Plait
       value.round.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
     end
 
-    # @param value [Numeric, nil]
     # @return [String] three digits that count, thousands apart: "0.25", "25.1", "12,345"
     def number(value)
       return UNKNOWN unless value
@@ -59,7 +55,6 @@ module Plait
       value.abs >= 100 ? count(value) : digits(value)
     end
 
-    # @param value [Float, nil]
     # @return [String] "3.3 ×"
     def times(value)
       return UNKNOWN unless value

@@ -10,7 +10,6 @@ module Plait
     # A value behind a telling name: in a query, in JSON, in a header, in a Ruby hash.
     NAMED = /((?:passw|pwd|secret|token|authorization|credential|api[_-]?key|access[_-]?key)[\w-]{0,40}
              ["']?\s{0,9}(?:=>|[:=])\s{0,9}["']?(?:(?:basic|bearer|digest|negotiate|ntlm)\s{1,9})?)[^\s"'&,;}]+/ix
-    private_constant :USERINFO, :BARE, :NAMED
 
     # @return [String] the text without passwords, as far as their form or their name shows them
     def self.hide(text)

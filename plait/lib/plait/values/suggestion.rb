@@ -13,12 +13,9 @@ module Plait
         near ? asking(near) : "."
       end
 
-      # @param near [String]
       def asking(near) = "; did you mean \"#{near}\"?"
 
       # The checker is absent with --disable-did_you_mean, and finds nothing for words of three letters, as in "lba".
-      # @param word [String]
-      # @param known [Array<String>]
       # @return [String, nil] the known word that is meant, most likely
       def nearest(word, known)
         return unless defined?(DidYouMean::SpellChecker)

@@ -16,7 +16,6 @@ module Plait
     WIDE = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|
             [\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/x
     COMBINING = /[\p{Mn}\p{Me}\p{Cf}]/
-    private_constant :WIDE, :COMBINING
 
     class << self
       # @param text [String] line breaks in it count as blanks
@@ -37,7 +36,6 @@ module Plait
     attr_reader :dropped
 
     # @param columns [Array<String>] titles; the first column names the row and always stays
-    # @param rows [Array<Array<String>>]
     # @param alignments [Array<Symbol>] :left or :right; a last column that is :left is prose
     # @param width [Integer, nil] columns of the terminal; nil means as wide as needed
     # @param least [Array<String>] titles of columns in the order in which they may go; others go after them, from

@@ -5,7 +5,6 @@ module Plait
   module Uninterruptible
     # A constant: a literal makes a Hash at each call, and Ruby looks for interrupts there.
     NEVER = { Object => :never }.freeze
-    private_constant :NEVER
 
     # @return [Object] the block's value
     def self.run(&block) = Thread.handle_interrupt(NEVER, &block)

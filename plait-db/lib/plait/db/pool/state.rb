@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
 require "plait/io/pool"
-require "plait/native"
 
 module Plait
   class Pool
     # A connection of a pool. {Native::Lending} reads and writes its instance variables.
     class Entry
-      # @return [Object]
       attr_reader :connection
       # @return [Float] monotonic seconds after which it has to be checked before its next use
       attr_reader :good_until
@@ -43,7 +41,6 @@ module Plait
     # waits. So a checkout that begins to wait looks once more afterwards ({#admit}).
     class State < Io::Pool::KeyState
       COUNTED = { connected: 0, stale: 0, retired: 0, timeouts: 0, waits: 0, waited: 0.0, longest_wait: 0.0 }.freeze
-      private_constant :COUNTED
 
       def initialize(size)
         super

@@ -64,7 +64,6 @@ module Plait
 
     # Makes, checks and closes connections, as the options say.
     class Upkeep
-      # @param connect [#call]
       def initialize(options, connect)
         @options = options
         @connect = connect
@@ -73,7 +72,6 @@ module Plait
 
       # Without a mask of its own while a connection is made: that mask would replace the caller's.
       # @yieldparam entry [Entry] has a user after the block; if the block raises, its connection is closed
-      # @return [Entry]
       def connect(generation)
         taken = nil
         connection = @connect.call

@@ -19,7 +19,6 @@ module Plait
         # Rows of the range.
         RANGE = 10
         HOST = OwnServer::HOST
-        private_constant :RANGE, :HOST
 
         # @param url [String, nil] of a user's own server
         def initialize(url = nil)

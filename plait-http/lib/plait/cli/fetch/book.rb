@@ -85,7 +85,6 @@ module Plait
       class Book
         # Seconds between two entries in the journal: more of them write less, and read more of the output after a kill.
         INTERVAL = 2.0
-        private_constant :INTERVAL
 
         # @return [Integer] lines with a success or a failure in the output
         attr_reader :ok, :failed

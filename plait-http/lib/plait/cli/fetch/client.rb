@@ -25,7 +25,6 @@ module Plait
         LARGEST = 64 << 20
         # Bytes of a body that goes to a file as it comes.
         LARGEST_FILE = 1 << 40
-        private_constant :CONNECT, :PATIENCE, :TICK, :BUSY, :LARGEST, :LARGEST_FILE
 
         # @return [Integer] jobs under way in this process
         attr_reader :active

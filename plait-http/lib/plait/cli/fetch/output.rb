@@ -218,7 +218,6 @@ module Plait
         RECORDS = /\.(jsonl|ndjson)\z/i
 
         # @param word [String] "-", a file of records by its ending, or a folder
-        # @return [StandardOutput, JsonLines, Folder]
         def self.open(word, terminal)
           return StandardOutput.new(terminal) if word == STANDARD
 

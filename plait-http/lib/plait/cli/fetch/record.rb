@@ -56,7 +56,6 @@ module Plait
       # without the rest.
       module Record
         BEGINNING = /\A\{"line":(\d+),"ok":(true|false),/
-        private_constant :BEGINNING
 
         class << self
           # @param file [String, nil] the name of the file that has the body, if one has

@@ -77,7 +77,6 @@ module Plait
           @rate.take(Deadline.now)
         end
       end
-      private_constant :TICK, :Jobs
 
       # One run of the command: a fan-out from the input to the output.
       #

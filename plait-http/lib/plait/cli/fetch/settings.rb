@@ -66,7 +66,6 @@ module Plait
         # Requests at once: more of them are faster, and need more memory and open files.
         LIMIT = 64
         FORM = "application/x-www-form-urlencoded"
-        private_constant :LIMIT, :FORM
 
         attr_reader :on, :limit, :per_host, :retries, :rate, :timeout, :out, :json
         # @return [Hash] method, headers and body of each request

@@ -16,7 +16,6 @@ module Plait
           ALGORITHMS = { "SHA-256" => ::Digest::SHA256, "MD5" => ::Digest::MD5 }.freeze
           START = /(?:\A|[\s,])Digest\s+/i
           PARAMETER = /\G[\s,]*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/n
-          private_constant :ALGORITHMS, :START, :PARAMETER
 
           class << self
             # @param fields [Array<String>] values of WWW-Authenticate
@@ -97,7 +96,6 @@ module Plait
 
         # Origins whose challenges are known; raising it costs memory.
         KEPT = 256
-        private_constant :Challenge, :KEPT
 
         # @raise [UsageError]
         def initialize(user = nil, password = nil, *rest)

@@ -64,7 +64,6 @@ module Plait
       class Gzip
         MAGIC = "\x1f\x8b".b.freeze
         WRAPPER = Zlib::MAX_WBITS + 16
-        private_constant :MAGIC, :WRAPPER
 
         def initialize
           @inflater = Inflater.new(WRAPPER)
@@ -105,7 +104,6 @@ module Plait
       class Deflate
         RAW = -Zlib::MAX_WBITS
         WRAPPED = Zlib::MAX_WBITS
-        private_constant :RAW, :WRAPPED
 
         def decode(bytes, &block)
           return if bytes.empty?
@@ -146,7 +144,6 @@ module Plait
 
       # An inflating step found broken bytes. The decoder turns this error into one that says where.
       class Fault < StandardError; end
-      private_constant :Gzip, :Deflate, :Fault
 
       # One stream of Zlib's, in a wrapper or without.
       class Inflater

@@ -13,7 +13,6 @@ module Plait
           time: /\A(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?\z/mn, day: /\A(\d{1,2})(?:\D.*)?\z/mn,
           month: /\A(#{MONTHS.join("|")})/in, year: /\A(\d{2,4})(?:\D.*)?\z/mn
         }.freeze
-        private_constant :DELIMITERS, :MONTHS, :PARTS
 
         # @return [Time, nil] nil when it is no date
         def self.parse(text) = new(text).time
@@ -92,7 +91,6 @@ module Plait
       # Hosts and domains as RFC 6265 compares them, in lower case, and paths.
       module Matching
         ADDRESS = /\A(?:\d{1,3}(?:\.\d{1,3}){3}|.*:.*)\z/m
-        private_constant :ADDRESS
 
         module_function
 
@@ -117,7 +115,6 @@ module Plait
         CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/n
         # Seconds for which a cookie is kept (RFC 6265bis §5.5).
         LONGEST = 400 * 86_400
-        private_constant :LARGEST, :LARGEST_ATTRIBUTE, :CONTROL, :LONGEST
 
         # @return [SetCookie, nil] nil when there is no cookie in it
         def self.parse(text)
@@ -138,7 +135,6 @@ module Plait
         end
 
         # @param url [URL] of the request
-        # @param public_suffix [#call]
         # @return [Cookie, nil] nil when it is not for this host to set (§5.3)
         def cookie(url, public_suffix, now)
           domain = domain_for(url.host, public_suffix) or return

@@ -18,7 +18,6 @@ module Plait
         LENGTH_EXPECTED = %i[post put patch].freeze
         # What a query that is given as a String can't have.
         FORBIDDEN = /[^\x21-\x7e]|#/
-        private_constant :KNOWN, :NAMES, :BODILESS, :LENGTH_EXPECTED, :FORBIDDEN
 
         # @return [Draft, nil] nil: an option needs more than the short way
         # @raise [UsageError]
@@ -63,7 +62,6 @@ module Plait
           !@head.nil?
         end
 
-        # @return [Response]
         # @raise [Error]
         def send_on(wire, timeouts, deadline)
           response = wire.call(@head, @body, @method == :head ? 1 : 0, timeouts, deadline)
@@ -130,7 +128,6 @@ module Plait
           { "Authorization" => Auth.header(@auth), **@headers.to_h }
         end
       end
-      private_constant :Draft
     end
   end
 end

@@ -13,7 +13,6 @@ module Plait
         KINDS = { "HEAD" => 1, "CONNECT" => 2 }.freeze
         UPGRADE = 4
         TO_LOG_IN = 8
-        private_constant :KINDS, :UPGRADE, :TO_LOG_IN
 
         attr_reader :request, :route, :upload
 

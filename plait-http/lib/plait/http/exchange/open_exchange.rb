@@ -69,7 +69,6 @@ module Plait
           @checkout.end
         end
       end
-      private_constant :Checkout, :Body
 
       # @return [Response] whose body is not read yet
       def open = stream(&:itself)

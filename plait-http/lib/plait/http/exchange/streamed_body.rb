@@ -38,7 +38,6 @@ module Plait
           Codings.decoder(@coding, **@limits)
         end
       end
-      private_constant :Decoding
 
       # The body of a response that is read while it arrives, decoded where that was asked for.
       class StreamedBody

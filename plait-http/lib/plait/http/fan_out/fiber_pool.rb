@@ -30,7 +30,6 @@ module Plait
         def busy? = @busy
 
         # Called after a request was launched.
-        # @return [true]
         def start
           return true if @busy
 
@@ -102,7 +101,6 @@ module Plait
           @pool.left(self)
         end
       end
-      private_constant :Worker
 
       # Fibers that take items from one source and hand answers over to one caller; where possible a {Waiter} waits for the
       # answers in their place. No object is made for an item: fibers, slots and the Arrays between them are used again. As many
@@ -114,14 +112,12 @@ module Plait
         # loop each item in flight gets one.
         BACKLOG = 2
 
-        # @return [Loop]
         attr_reader :loop
         # @return [Scheduler, ForeignLoop] of the loop
         attr_reader :scheduler
         # @return [Object] the item that was taken last
         attr_reader :taken
 
-        # @param source [ArraySource, LazySource, PerOrigin]
         # @param limit [Integer] items in flight at most
         # @param outcomes [Boolean] whether all answers are given as {Outcome}s
         # @param waits [Boolean] whether a {Waiter} is allowed: it does not tell the source of items that are done

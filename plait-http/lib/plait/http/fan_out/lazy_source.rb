@@ -14,7 +14,6 @@ module Plait
         DEFERRED = 16
         PREFIX = %r{\Ahttps?://[^/?#]+}i
         KNOWN = 10_000
-        private_constant :PREFIX, :KNOWN
 
         # @return [Object] the item that was taken last
         attr_reader :item
@@ -173,7 +172,6 @@ module Plait
         # No item is taken any more.
         def close = @at = Float::INFINITY
       end
-      private_constant :ArraySource
 
       # A source that may be lazy, slow or endless. A fiber of its own reads it, a few items ahead: while it waits for its next
       # item the workers go on.
@@ -183,7 +181,6 @@ module Plait
         # @return [Object] the one that was taken last
         attr_reader :item
 
-        # @param items [#each_entry]
         # @param ahead [Integer] items that are read before a worker takes them
         # @param strict [Boolean] whether it is an error that it was not read to its end in time
         def initialize(items, ahead, strict: true)

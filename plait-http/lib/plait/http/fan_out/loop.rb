@@ -45,7 +45,6 @@ module Plait
         # @raise [UnsupportedError]
         def self.for_caller = Fiber.current_scheduler ? Shared.new : new
 
-        # @return [Scheduler, ForeignLoop]
         attr_reader :scheduler
 
         def initialize

@@ -15,7 +15,6 @@ module Plait
         # Seconds for which a connection is kept while other requests wait for one; raising it lets them wait longer, and
         # uses the pool less often.
         TURN = 0.02
-        private_constant :TURN
 
         # One request, on a slot of its own.
         def self.once(client, timeouts, deadline, item)

@@ -14,13 +14,11 @@ module Plait
       # about the connection.
       module RequestFields
         OMITTED = [*Protocols::HTTP2::Fields::CONNECTION, "host"].freeze
-        private_constant :OMITTED
 
         module_function
 
         # @param headers [Enumerable<Array(String, String)>] checked
         # @param authority [String] where no Host is among them
-        # @return [Array<Array(String, String)>]
         # @raise [UnsupportedError] for CONNECT
         def of(method, scheme, authority, target, headers)
           raise UnsupportedError, "CONNECT is not supported on HTTP/2: ask without http2: true" if method == "CONNECT"
@@ -29,7 +27,6 @@ module Plait
           compose(method, scheme, host || authority, target, rest)
         end
 
-        # @return [Array<Array(String, String)>]
         def compose(method, scheme, authority, target, rest)
           [[":method", method], [":scheme", scheme], [":authority", authority], [":path", target], *rest]
         end
@@ -47,14 +44,10 @@ module Plait
       # is an error.
       class Answer
         STATUS = /\A[1-9]\d\d\z/n
-        private_constant :STATUS
 
         # @return [Integer, nil] nil until the head has come
         attr_reader :status
-        # @return [Array<Array(String, String)>]
-        attr_reader :fields
-        # @return [Array<Array(String, String)>]
-        attr_reader :trailers
+        attr_reader :fields, :trailers
         # @return [String] binary: the part of the body that has come and was not taken
         attr_reader :body
 
@@ -165,7 +158,6 @@ module Plait
                             limit: name, maximum: maximum, rule: :"#{name}_limit")
         end
       end
-      private_constant :Answer
 
       # One request on its way and the answer to it: its time limits, and its error.
       class Call
@@ -178,11 +170,8 @@ module Plait
         # The peer's error => the advice, and whether nothing was done (RFC 9113 §8.7).
         REFUSALS = { refused_stream: [": nothing of it was done", true],
                      http_1_1_required: [": ask without http2: true", true] }.freeze
-        private_constant :UNSENT, :SENDING, :REFUSALS
 
-        # @return [Io::Endpoint, String, nil]
-        attr_reader :endpoint
-        attr_reader :answer
+        attr_reader :endpoint, :answer
         # @return [ConditionVariable] signalled when something has changed for it
         attr_reader :changed
         # @return [Symbol] :greeting (it waits for the peer's settings), :place (for a stream), :send, :first_byte or :read

@@ -25,14 +25,8 @@ module Plait
         TURN = 16
         # Whether a call reads and writes => what it waits for.
         MODES = { [true, true] => :read_write, [true, false] => :read, [false, true] => :write }.freeze
-        private_constant :TURN, :MODES
 
-        # @return [Io::Endpoint, String, nil]
-        attr_reader :endpoint
-        # @return [Protocols::HTTP1::Limits]
-        attr_reader :limits
-        # @return [Protocols::HTTP2::Client]
-        attr_reader :session
+        attr_reader :endpoint, :limits, :session
 
         # @param io [Io::TLS::Socket, BasicSocket] connected, to a peer that has agreed to HTTP/2; the connection's own now
         # @param endpoint [Io::Endpoint, String, nil] for messages
@@ -51,7 +45,6 @@ module Plait
           @generation = Native.fork_generation
         end
 
-        # @return [Io::TLS::Socket, BasicSocket]
         def io = @channel.io
 
         # @return [Io::Connector::Phases, nil] how long it took to connect; the first time
@@ -60,7 +53,6 @@ module Plait
         # @!group For its calls
 
         # Waits until the block says that it is done, which runs under the lock whenever something has changed.
-        # @yieldreturn [Boolean]
         # @raise [ReadTimeout, WriteTimeout, PoolTimeout] PoolTimeout: the peer allows no more streams at once
         # @raise [ConnectionClosed] when the stream was reset or the connection ended; retry_safe? tells whether the peer has
         #   said that it did nothing
@@ -179,7 +171,6 @@ module Plait
 
         private
 
-        # @return [true]
         def begin_call(call, fields, last)
           call.stream = @session.open(call, fields, last: last)
           call.opened
@@ -235,7 +226,6 @@ module Plait
         end
 
         # Sends without waiting. A peer that has stopped reading may still send an answer.
-        # @return [nil]
         def push
           congested = @session.congested?
           @channel.transmit(@session.output) unless @session.output.empty? || @deaf

@@ -22,7 +22,6 @@ module Plait
           @held = [] # apart, for the finalizer of a session that was forgotten without `finish`
         end
 
-        # @return [Connection, nil]
         def connection = @held.first
 
         # @see Pool#checkout
@@ -124,7 +123,6 @@ module Plait
         # @param renew [true, #call] see {Io::Pool#checkout}
         # @param take [#call] is given the connection, for {#checkin} or {#discard}
         # @yieldreturn [Connection] a new one
-        # @raise [Net::OpenTimeout]
         def checkout(key, timeout, renew, take, &connect)
           discard_forgotten
           timeout = nil if timeout&.zero? # to Net::HTTP that is no limit

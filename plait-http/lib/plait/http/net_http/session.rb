@@ -68,7 +68,6 @@ module Plait
       # What a request and its answer say about their connection, beyond Net::HTTP's own rules.
       module Reuse
         RULES = Protocols::HTTP1::Persistence
-        private_constant :RULES
 
         module_function
 
@@ -106,7 +105,6 @@ module Plait
 
         # Another request on the same Net::HTTP is in order only from the response's own block, once the body is read.
         # Everything else would mix the answers.
-        # @raise [UsageError]
         def admit_another
           read = @response&.instance_variable_get(:@read)
           return if read && @fiber.equal?(Fiber.current)

@@ -62,14 +62,12 @@ module Plait
                              endpoint: @proxy.endpoint, phase: :connect)
         end
       end
-      private_constant :Handshake
 
       # A proxy that speaks HTTP: it forwards requests for http: (in absolute form, RFC 9112 §3.2.2), and connects us to
       # origins with TLS (CONNECT, RFC 9110 §9.3.6). Frozen.
       class HTTP
         # The kind of request of a wire.
         CONNECT = 2
-        private_constant :CONNECT
 
         attr_reader :endpoint
         # @return [String, nil] the value of Proxy-Authorization

@@ -27,10 +27,8 @@ module Plait
             4 => "it does not reach this host", 5 => "nothing listens there", 6 => "the way there is too long (TTL expired)",
             7 => "it can't connect (CONNECT is not supported)", 8 => "it does not know this kind of address"
           }.freeze
-          private_constant :VERSION, :NO_AUTHENTICATION, :PASSWORD, :NONE_OF_THESE, :IPV4, :NAME, :IPV6, :REPLIES
 
           # @param handshake [Handshake] for its refusals
-          # @param credentials [Array(String, String), nil]
           def initialize(stream, deadline, handshake, credentials)
             @stream = stream
             @deadline = deadline
@@ -112,12 +110,10 @@ module Plait
 
           def read(count) = @stream.read_exactly(count, deadline: @deadline)
         end
-        private_constant :Talk
 
         attr_reader :endpoint
 
         # @param credentials [Array(String, String), nil] user and password, of 1 to 255 bytes each
-        # @raise [UsageError]
         def initialize(endpoint, credentials = nil, remote_dns: true)
           @endpoint = endpoint
           @credentials = credentials
@@ -152,7 +148,6 @@ module Plait
 
         private
 
-        # @return [Array<Io::Endpoint>]
         def destinations(connector, target, deadline)
           raise UsageError, "#{target.host} is too long for SOCKS: 255 bytes (RFC 1928 §5)" if target.host.bytesize > 255
           return [target] if @remote_dns || target.literal?

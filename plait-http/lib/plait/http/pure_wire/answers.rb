@@ -17,7 +17,6 @@ module Plait
         # Bytes of a receive that may have left some behind: a record of TLS has no more, and the bytes of a plain
         # connection comes in a larger piece.
         FULL = 16 * 1024
-        private_constant :CONTINUE_SECONDS, :RESERVED, :FULL
 
         private
 
@@ -71,7 +70,6 @@ module Plait
           end
         end
 
-        # @return [nil]
         def end_piecewise
           finish(@response)
           @read_out = true

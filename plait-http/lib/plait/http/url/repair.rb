@@ -17,7 +17,6 @@ module Plait
         FIRST_BIAS = 72
         FIRST = 128
         DIGITS = [*"a".."z", *"0".."9"].freeze
-        private_constant(*constants)
 
         class << self
           # @param label [String] in UTF-8
@@ -99,7 +98,6 @@ module Plait
         # What a label has after normalization: above all nothing that ends a host.
         LABEL = /\A[\p{L}\p{M}\p{N}_-]+\z/
         LONGEST_LABEL = 63
-        private_constant :RAW, :AUTHORITY, :DOTS, :LABEL, :LONGEST_LABEL
 
         class << self
           # @raise [UsageError] for a name that has no form in ASCII

@@ -26,7 +26,6 @@ module Plait
           @errors = []
         end
 
-        # @return [Socket]
         # @raise [ConnectError] when every address has failed
         # @raise [ConnectTimeout]
         def run(phases)
@@ -74,7 +73,6 @@ module Plait
           nil
         end
 
-        # @return [Attempt, nil]
         def judge(attempt, step)
           attempt if attempt.public_send(step)
         rescue SystemCallError => e
@@ -88,7 +86,6 @@ module Plait
         # Seconds until something else than a socket wants attention; nil: never.
         def patience = [(@next.remaining if @waiting.any?), @deadline&.remaining].compact.min
       end
-      private_constant :Race
 
       # A socket on its way to one address.
       class Attempt
@@ -98,7 +95,6 @@ module Plait
         # @return [Socket, nil] nil once it was taken or closed
         attr_reader :socket
 
-        # @param family [Integer]
         # @param sockaddr [String] packed
         def initialize(family, sockaddr, options)
           @family = family
@@ -138,7 +134,6 @@ module Plait
         end
 
         # @param phases [Phases] the new owner
-        # @return [Socket]
         def take(phases)
           Uninterruptible.run do
             phases.socket = @socket
@@ -180,14 +175,12 @@ module Plait
         module_function
 
         # @param errors [Array<SystemCallError>] one for each address
-        # @return [ConnectError]
         def error(endpoint, errors)
           reasons = errors.map { |error| reason(error) }.uniq
           ConnectError.new("can't connect to #{endpoint}: #{reasons.join("; ")}", endpoint: endpoint, causes: errors)
         end
 
         # @param errors [Array<SystemCallError>] of the addresses that have failed by then
-        # @return [ConnectTimeout]
         def timeout(endpoint, errors = [])
           failed = errors.map { |error| "; #{reason(error)}" }.uniq.join
           ConnectTimeout.new("no connection to #{endpoint} in time#{failed}", endpoint: endpoint, phase: :connect)

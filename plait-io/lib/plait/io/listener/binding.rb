@@ -19,10 +19,7 @@ module Plait
         # JRuby has a class of its own for sockets that listen, and listens as it binds.
         JRUBY = RUBY_ENGINE == "jruby"
         SOCKET = JRUBY ? ::ServerSocket : ::Socket
-        private_constant :JRUBY, :SOCKET
 
-        # @param reuse_port [Boolean]
-        # @param mode [Integer, nil]
         def initialize(endpoint, reuse_port:, mode:)
           @endpoint = endpoint
           @reuse_port = reuse_port
@@ -30,12 +27,10 @@ module Plait
         end
 
         # @param backlog [Integer, nil] nil: it is bound only, and connections are refused until it listens
-        # @return [Socket]
         # @raise [ListenError]
         def listen(backlog) = telling { @endpoint.unix? ? listen_unix(backlog) : listen_tcp(backlog) }
 
         # @yield what may fail
-        # @raise [ListenError]
         def telling
           yield
         rescue SystemCallError, SocketError => e
@@ -117,7 +112,6 @@ module Plait
           [stat.dev, stat.ino]
         end
       end
-      private_constant :SocketFile
 
       # Sockets from a service manager: LISTEN_FDS of them from descriptor 3 on, if LISTEN_PID is ours.
       module Inheritance
@@ -127,7 +121,6 @@ module Plait
         module_function
 
         # @param env [ENV, Hash] the variables are removed from it
-        # @return [Array<Socket>]
         # @raise [ListenError] for a descriptor that is no listening socket
         def take(env)
           return [] unless env["LISTEN_PID"].to_i == Process.pid

@@ -8,12 +8,9 @@ module Plait
       # One request for a connection, from its start to its end. It exists before the pool's state knows it, so that an
       # interrupted thread can take it back at any point.
       class Checkout
-        # @return [Object]
-        attr_reader :key
+        attr_reader :key, :entry
         # @return [Integer, nil] its turn among all waiting checkouts of the pool
         attr_accessor :number
-        # @return [Entry, nil]
-        attr_reader :entry
 
         def initialize(key)
           @key = key
@@ -31,14 +28,12 @@ module Plait
         # @return [Boolean] whether the pool was closed
         def refused? = @state == :refused
 
-        # @return [Object, nil]
         def connection = @entry&.connection
 
         # @return [Float] seconds for which its connection had been idle
         def idle_for = Deadline.now - @entry.idle_since
 
         # Of the pool's lock, which is held.
-        # @param seconds [Numeric, nil]
         def wait(lock, seconds) = @changed.wait(lock, seconds)
 
         # @!group Changes of its state; the pool's lock is held

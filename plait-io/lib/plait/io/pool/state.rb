@@ -14,7 +14,6 @@ module Plait
       # key has an idle connection no checkout of it waits; while any connection is idle none waits for a place in all.
       class State
         NONE = [].freeze
-        private_constant :NONE
 
         def initialize(limits)
           @limits = limits
@@ -78,7 +77,6 @@ module Plait
 
         # A busy connection is not needed any longer.
         # @return [Array<Object>] connections to close
-        # @raise [UsageError]
         def give_back(connection)
           entry = @busy.delete(connection) or raise UsageError, "this connection is not checked out: was it brought back twice?"
           return close_given(entry) if @closed || useless?(connection)
@@ -157,7 +155,6 @@ module Plait
           @look_at = 0
         end
 
-        # @return [Hash{Symbol => Integer}]
         def statistics(names)
           counted = names.to_h { |name| [name, @counted.fetch(name, 0)] }
           { idle: @order.size, busy: @busy.size, waiting: @keys.sum { |_, key| key.waiting.size }, **counted }
@@ -296,7 +293,6 @@ module Plait
       # How many connections, and for how long.
       Limits = Struct.new(:per_key, :max, :idle_timeout, :max_idle) do
         # Half of the descriptors that this process may open: the other half is for other uses.
-        # @return [Integer]
         def self.half_of_all
           soft, = Process.getrlimit(:NOFILE)
           soft.between?(2, 1 << 30) ? soft / 2 : 1 << 30
@@ -307,7 +303,6 @@ module Plait
 
       # A connection of the pool: the state of its key, how often it was checked out, since when it is idle (monotonic seconds).
       Entry = Struct.new(:connection, :key, :uses, :idle_since)
-      private_constant :Entry, :Limits, :State
     end
   end
 end

@@ -16,11 +16,9 @@ module Plait
         # check, but it runs in the fiber that does the handshake: a variable of that fiber brings this in and out.
         Check = Struct.new(:name, :certificate)
         CURRENT = :plait_tls_check
-        private_constant :Check, :CURRENT
 
         class << self
           # The system's certificates, read once: they are some megabytes.
-          # @return [OpenSSL::X509::Store]
           def system_store = @system_store ||= OpenSSL::X509::Store.new.tap(&:set_default_paths)
         end
 
@@ -35,7 +33,6 @@ module Plait
         # @param ciphers [String, nil] OpenSSL's list, for TLS 1.2
         # @param hostname [String, nil] the name to ask for and to expect, where it isn't the host
         # @param sessions [Integer] endpoints with a kept session, at most
-        # @raise [UsageError]
         def initialize(verify: true, verify_hostname: true, ca_file: nil, ca_path: nil, cert_store: nil, alpn: nil,
                        min_version: :TLS1_2, certificate: nil, key: nil, chain: [], ciphers: nil, hostname: nil, sessions: 256)
           # An option that happens to be nil must not switch trust on.
@@ -58,7 +55,6 @@ module Plait
 
         # @param socket [::Socket] connected; closed when the handshake fails
         # @param endpoint [Endpoint] that the certificate must name
-        # @return [Socket]
         # @raise [CertificateError, TLSError, ConnectTimeout]
         def handshake(socket, endpoint, deadline: nil)
           check = Thread.current[CURRENT] = Check.new(@hostname || endpoint.host_without_zone)
@@ -174,7 +170,6 @@ module Plait
           @lock = Mutex.new
         end
 
-        # @param key [String]
         # @param once [Boolean] whether it may serve one connection only
         def store(key, session, once:)
           @lock.synchronize do
@@ -209,7 +204,6 @@ module Plait
         }.freeze
         REASONS = NAMES.flat_map { |reason, names| names.map { |name| [OpenSSL::X509.const_get("V_ERR_#{name}"), reason] } }
                        .to_h.merge(WRONG_NAME => :wrong_name).freeze
-        private_constant :NAMES
 
         # @param name [String] that it must have
         # @param code [Integer] OpenSSL's verdict
@@ -222,7 +216,6 @@ module Plait
           @reason = REASONS.fetch(code, :rejected)
         end
 
-        # @return [CertificateError]
         def error
           CertificateError.new("#{@endpoint} was not trusted: #{text}", reason: @reason, endpoint: @endpoint)
         end
@@ -264,7 +257,6 @@ module Plait
           extension.value.split(/,\s*/).map { |entry| entry.sub(/\A(?:DNS|IP Address):/, "") }
         end
       end
-      private_constant :Rejection
     end
   end
 end

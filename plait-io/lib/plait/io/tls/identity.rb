@@ -12,14 +12,9 @@ module Plait
       class Identity
         PEM = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/m
 
-        attr_reader :certificate
-        # @return [OpenSSL::PKey::PKey]
-        attr_reader :key
-        # @return [Array<OpenSSL::X509::Certificate>]
-        attr_reader :chain
+        attr_reader :certificate, :key, :chain
 
         # @param certificate [String, OpenSSL::X509::Certificate] a file of several certificates brings its chain along
-        # @param chain [String, Array<String, OpenSSL::X509::Certificate>]
         # @raise [UsageError] when it can't be read, or the key is not the certificate's
         def initialize(certificate:, key:, chain: [])
           @certificate, *bundled = certificates(certificate)

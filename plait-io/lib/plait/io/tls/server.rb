@@ -23,9 +23,7 @@ module Plait
         # @param alpn [Array<String>, nil] protocols we speak, the preferred one first; a client that offers others only
         #   is refused (RFC 7301 §3.2), one that offers nothing is not
         # @param client_ca [String, nil] a file of certificates; their clients are trusted
-        # @param verify_client [nil, :optional, :required]
         # @param min_version [Symbol] :TLS1_2 or :TLS1_3
-        # @raise [UsageError]
         def initialize(certificate:, key:, chain: [], hosts: {}, alpn: nil, client_ca: nil, verify_client: nil,
                        min_version: :TLS1_2)
           @alpn = alpn
@@ -43,7 +41,6 @@ module Plait
 
         # @param socket [::Socket] accepted; closed when the handshake fails
         # @param endpoint [Endpoint, nil] for messages
-        # @return [Socket]
         # @raise [TLSError, ConnectTimeout]
         def handshake(socket, endpoint = nil, deadline: nil)
           secure = Socket.new(socket, @context)

@@ -55,7 +55,6 @@ module Plait
         module_function
 
         # @param step [Symbol] :connect_nonblock or :accept_nonblock
-        # @return [Socket]
         # @raise [ConnectTimeout]
         # @raise [OpenSSL::SSL::SSLError, SystemCallError]
         def run(socket, step, endpoint, deadline)
@@ -73,7 +72,6 @@ module Plait
                              endpoint: endpoint, phase: :tls)
         end
       end
-      private_constant :Handshake
     end
   end
 end

@@ -45,7 +45,6 @@ module Plait
                      notice: ->(line) { warn("plait: #{line}") } }.freeze
 
         # @param given [Hash] what differs from {DEFAULTS}
-        # @return [Plan]
         def self.of(**given)
           new(**DEFAULTS.merge(given.compact).transform_values { |value| value.is_a?(Array) ? value.dup : value }).freeze
         end

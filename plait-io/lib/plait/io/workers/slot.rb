@@ -11,7 +11,6 @@ module Plait
       module Tally
         module_function
 
-        # @param hashes [Array<Hash>]
         # @return [Hash] the sum for each key
         def sum(hashes) = hashes.reduce({}) { |total, hash| total.merge(hash) { |_, one, other| add(one, other) } }
 
@@ -26,7 +25,6 @@ module Plait
         # Seconds without a report from a serving worker, after which the operator reads of it.
         SILENCE = 10
 
-        # @return [Integer]
         attr_reader :index
         # @return [Hash] counters of workers that have ended
         attr_reader :past
@@ -186,7 +184,6 @@ module Plait
 
         def say(text) = @news << "#{@plan.title(@index)} #{text}"
       end
-      private_constant :Tally
     end
   end
 end

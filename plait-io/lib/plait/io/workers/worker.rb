@@ -14,7 +14,6 @@ module Plait
         MOST = 256 * 1024
         GONE = [:gone].freeze
 
-        # @return [Array(Link, Link)]
         def self.pair
           UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) }
         rescue Errno::EPROTONOSUPPORT # macOS, where a datagram socket tells the end of its peer, too
@@ -61,8 +60,7 @@ module Plait
         # Seconds to wait for why it has ended, where another process still has its end of the link.
         LAST_WORDS = 5
 
-        # @return [Integer]
-        attr_reader :pid
+        attr_reader :pid, :link
         # @return [Hash] its last report: `counters:`, `gauges:` and more
         attr_reader :report
         # @return [Process::Status, nil] when it has ended
@@ -70,7 +68,6 @@ module Plait
 
         # @param links [Array<Link>] of others, which a fork must not keep open
         # @yieldparam link [Link] in the new process, which is the block's from its beginning to its end
-        # @return [Worker]
         # @raise [SystemCallError] when the system gives no process
         def self.begin(links)
           ours, theirs = Link.pair
@@ -96,8 +93,6 @@ module Plait
 
         # @return [Float] seconds without a report; one comes each second
         attr_reader :silence
-
-        attr_reader :link
 
         # @return [Boolean] whether it serves
         def ready? = @ready || false
@@ -188,7 +183,6 @@ module Plait
           end
         end
       end
-      private_constant :Worker
     end
   end
 end

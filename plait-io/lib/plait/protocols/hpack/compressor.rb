@@ -22,7 +22,6 @@ module Plait
         PLAIN = [0x00, 0x0f].freeze
         NEVER = [0x10, 0x0f].freeze
         WAYS = { **CHANGING.to_h { |name| [name, PLAIN] }, **SECRET.to_h { |name| [name, NEVER] } }.freeze
-        private_constant :CHANGING, :SECRET, :STATIC, :ADDED, :PLAIN, :NEVER, :WAYS
 
         # A table that knows the number of a field.
         class Index < Table
@@ -32,7 +31,6 @@ module Plait
             @count = 0
           end
 
-          # @return [Integer, nil]
           def number(name, value)
             place = @places.dig(name, value)
             place && (LAST + @count - place)
@@ -54,7 +52,6 @@ module Plait
             @places.delete(name) if values.empty?
           end
         end
-        private_constant :Index
 
         def initialize
           @table = Index.new

@@ -14,7 +14,6 @@ module Plait
         # the table.
         REMEMBERED = 64
         SHORT = 64
-        private_constant :LONGEST, :REMEMBERED, :SHORT
 
         # @param largest [Integer] bytes of a list of fields, as SETTINGS_MAX_HEADER_LIST_SIZE counts them
         def initialize(largest)

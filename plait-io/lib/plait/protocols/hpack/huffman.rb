@@ -68,8 +68,6 @@ module Plait
           end
         end
 
-        private_constant :LENGTHS, :SYMBOLS, :CODES, :Place
-
         module_function
 
         # @return [Place] where each text begins; the tree is made on first use, since it takes some milliseconds
@@ -94,16 +92,13 @@ module Plait
           root
         end
 
-        # @param text [String]
         # @return [String] binary
         def encode(text)
           digits = text.each_byte.map { |byte| CODES[byte] }.join
           [digits << ("1" * (-digits.bytesize % 8))].pack("B*")
         end
 
-        # @param bytes [String]
         # @return [String] binary
-        # @raise [Error]
         def decode(bytes)
           place = root
           text = "".b

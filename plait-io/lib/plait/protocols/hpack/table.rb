@@ -39,10 +39,8 @@ module Plait
         end
 
         # @param number [Integer] above 0
-        # @return [Array(String, String), nil]
         def [](number) = number > LAST ? @fields[LAST - number] : STATIC[number - 1]
 
-        # @param field [Array(String, String)]
         def <<(field)
           @fields << field
           @size += cost(field)

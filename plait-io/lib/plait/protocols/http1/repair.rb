@@ -16,7 +16,6 @@ module Plait
         DANGEROUS = /\0|\r(?!\n)/n
         LINE_END = /\r?\n/n
         FOLD = /\A[ \t]/n
-        private_constant :END_OF_HEAD, :DANGEROUS, :LINE_END, :FOLD
 
         class << self
           # @param bytes [String] from the first byte of a head

@@ -94,7 +94,6 @@ module Plait
           super(**limits)
         end
 
-        # @return [Boolean]
         def lenient? = @lenient
 
         # @return [Integer, nil] bytes of a body, its framing not counted; nil: no limit

@@ -27,7 +27,6 @@ module Plait
 
           # @param status [Integer] 100 to 999
           # @param reason [String] may be empty
-          # @param fields [Enumerable<Array(String, String)>]
           # @return [String] the head, binary
           # @raise [LocalProtocolError]
           def response(status, reason, fields)
@@ -40,14 +39,12 @@ module Plait
 
           # @param data [String] not empty: an empty chunk would end the body
           # @return [String] binary
-          # @raise [LocalProtocolError]
           def chunk(data)
             raise LocalProtocolError, "an empty chunk ends the body: use last_chunk" if data.empty?
 
             "#{data.bytesize.to_s(16)}\r\n".b << data.b << "\r\n"
           end
 
-          # @param trailers [Enumerable<Array(String, String)>]
           # @return [String] what ends a chunked body, binary
           # @raise [LocalProtocolError]
           def last_chunk(trailers = []) = head("0\r\n", check(trailers))

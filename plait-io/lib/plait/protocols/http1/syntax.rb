@@ -14,7 +14,6 @@ module Plait
 
         NAME_BYTES = /[!$&'()*+,\-.0-9;=A-Z_a-z~]|%\h\h/n
         LITERAL_BYTES = /[!$%&'()*+,\-.0-9:;=A-Z_a-z~]/n
-        private_constant :NAME_BYTES, :LITERAL_BYTES
         # A registered name, an IPv4 address, or an IP literal (RFC 3986 §3.2.2)
         HOST = /\[#{LITERAL_BYTES}+\]|(?:#{NAME_BYTES})+/n
         # Host's value: empty for a target without an authority (RFC 9110 §7.2)
@@ -46,7 +45,6 @@ module Plait
 
         module_function
 
-        # @param fields [Enumerable<Array(String, String)>]
         # @return [Boolean] whether a request logs in the connection: no other user may have it afterwards
         def login_in_request?(fields)
           fields.any? { |name, value| CREDENTIALS.any? { |own| own.casecmp(name)&.zero? } && LOGIN.match?(value) }

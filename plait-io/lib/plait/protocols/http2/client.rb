@@ -18,7 +18,6 @@ module Plait
         MOST_STREAMS = 256
         # After this one a client's ids are used up (§5.1.1).
         LAST_ID = (1 << 31) - 3
-        private_constant :WINDOW, :FIRST_STREAMS, :MOST_STREAMS, :LAST_ID
 
         # @return [Boolean] whether a stream is free
         def place? = !ending? && @streams.size < allowed
@@ -26,7 +25,6 @@ module Plait
         # @param owner [Object] of the stream
         # @param fields [Array<Array(String, String)>] in lower case, pseudo fields first
         # @param last [Boolean] whether there is no body
-        # @return [Stream]
         def open(owner, fields, last:)
           @newest += 2
           @draining = true if @newest >= LAST_ID

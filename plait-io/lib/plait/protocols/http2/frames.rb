@@ -19,7 +19,6 @@ module Plait
 
         # Names that are right, so that most fields need one look-up.
         KNOWN = (HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION).to_h { |name| [name, true] }.freeze
-        private_constant :KNOWN
 
         # @param fields [Array<Array(String, String)>] binary, without pseudo fields
         # @param values [Regexp] {STRICT} or {LENIENT}
@@ -38,7 +37,6 @@ module Plait
 
           "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
         end
-        private_class_method :name_fault
       end
 
       # The protocols offered by ALPN (RFC 7301), the preferred one first.
@@ -55,8 +53,6 @@ module Plait
         # @return [Symbol] of {Frames::ERRORS}: what RST_STREAM or GOAWAY says
         attr_reader :code
 
-        # @param code [Symbol]
-        # @param what [String]
         # @param section [String] of RFC 9113
         def initialize(code, what, section)
           @code = code
@@ -137,10 +133,8 @@ module Plait
         end
 
         # @param error [Symbol] of {ERRORS}
-        # @return [Integer]
         def code(error) = ERRORS.index(error)
 
-        # @param code [Integer]
         # @return [Symbol] the number itself, where it has no name
         def error(code) = ERRORS[code] || :"(#{code})"
       end

@@ -15,7 +15,6 @@ module Plait
 
         PSEUDO = %w[:method :scheme :authority :path].freeze
         LENGTH = /\A\d{1,18}\z/n
-        private_constant :PSEUDO, :LENGTH
 
         # @param fields [Array<Array(String, String)>] binary, without pseudo fields
         # @return [String, nil] what is wrong with them
@@ -25,16 +24,12 @@ module Plait
           Fields.fault(fields, Fields::STRICT)
         end
 
-        # @return [String]
-        attr_reader :request_method
-        # @return [Integer, nil]
-        attr_reader :length
+        attr_reader :request_method, :length
         # @return [String, nil] a head of HTTP/1.1; nil of CONNECT
         attr_reader :to_http1
 
         # @param fields [Array<Array(String, String)>] binary
         # @param last [Boolean] whether there is no body
-        # @raise [Malformed]
         def initialize(fields, last)
           count = fields.index { |name, _| !name.start_with?(":") } || fields.size
           @request_method, scheme, authority, path = pseudo(fields.first(count))
@@ -109,14 +104,12 @@ module Plait
           head << "\r\n"
         end
       end
-      private_constant :RequestHead
 
       # A server's side of a connection. It calls the host also with `request(stream, head)`, a {RequestHead}.
       class Server < Session
         # Bytes that the peer may send on a stream, and on all together, before the app has read them.
         WINDOW = 256 * 1024
         WHOLE_WINDOW = 1024 * 1024
-        private_constant :WINDOW, :WHOLE_WINDOW
 
         def taken(stream, count)
           return unless @streams.key?(stream.id)

@@ -27,12 +27,10 @@ module Plait
         # Times the size of a list of fields that the peer knows: a larger one ends the connection; one in between can be
         # refused with an error of its own.
         MARGIN = 4
-        private_constant :STREAMS, :REMEMBERED, :TURN, :FIRST_WINDOW, :MARGIN
 
         # @return [String] binary: bytes to send; the sender takes them from the front
         attr_reader :output
 
-        # @param host [#data, #finish, #reset, #granted]
         # @param head [Integer] bytes of a head that the host takes
         # @param clock [#call] returns monotonic seconds
         def initialize(host, head:, clock:)
@@ -101,7 +99,6 @@ module Plait
         def room(stream) = [stream.window, @window].min
 
         # @param fields [Array<Array(String, String)>] in lower case, pseudo fields first; or trailers
-        # @param last [Boolean]
         def send_head(stream, fields, last:)
           block = @compressor.encode(fields)
           flags = last ? Frames::END_STREAM : 0
@@ -114,7 +111,6 @@ module Plait
         end
 
         # @param bytes [String] no more than there is {room} for
-        # @param last [Boolean]
         def send_data(stream, bytes, last:)
           size = bytes.bytesize
           stream.window -= size
@@ -396,7 +392,6 @@ module Plait
 
         def broken(code, what, section) = Violation.new(code, what, section)
       end
-      private_constant :Session
     end
   end
 end

@@ -7,7 +7,6 @@ module Plait
     module HTTP2
       # A request and its answer, as flow control and the states of RFC 9113 §5.1 see them.
       class Stream
-        # @return [Integer]
         attr_reader :id
         # @return [Object, nil] the host's own
         attr_accessor :owner
@@ -24,8 +23,6 @@ module Plait
         # @return [Integer] bytes of it that have come
         attr_accessor :received
 
-        # @param window [Integer]
-        # @param granted [Integer]
         def initialize(id, window, granted)
           @id = id
           @window = window
@@ -70,7 +67,6 @@ module Plait
           @at = clock.call
         end
 
-        # @param cost [Integer]
         # @raise [Violation]
         def spend(cost = 1)
           @left -= cost
@@ -82,7 +78,6 @@ module Plait
           raise Violation.new(:enhance_your_calm, "it keeps us busy with frames that bring nothing", "§10.5")
         end
 
-        # @param sum [Numeric]
         def earn(sum) = (@left = [@left + sum, ALLOWANCE].min)
 
         private
@@ -139,7 +134,6 @@ module Plait
           raise Violation.new(:enhance_your_calm, "a header block of #{@bytes.bytesize} bytes in #{@parts + 1} frames", "§10.5.1")
         end
       end
-      private_constant :Stream, :Calm, :HeaderBlock
     end
   end
 end

@@ -80,7 +80,6 @@ module Plait
             [@client.call_async(@method, *@arguments), began]
           end
         end
-        private_constant :Load
 
         THREADS = 16
         SECONDS = 2.0

@@ -62,7 +62,6 @@ module Plait
           size < 1 << 16 ? [middle, size].pack("Cn") : [long, size].pack("CN")
         end
       end
-      private_constant :Skeleton
 
       # Values to bytes and back, by the gem msgpack, which the first Codec loads. One serves any number of threads and
       # connections. Unregistered extension types become MessagePack::ExtensionValue; the errors of a registered type's code are
@@ -78,7 +77,6 @@ module Plait
         # Errors of endless nesting, on CRuby and in JRuby's packer.
         TOO_DEEP = [SystemStackError, *(::Java::JavaLang::StackOverflowError if RUBY_ENGINE == "jruby")].freeze
         CLASS = ::Kernel.instance_method(:class)
-        private_constant :KEEPS, :TOO_DEEP, :CLASS
 
         # @param factory [MessagePack::Factory, nil] with extension types; copied
         # @param raw [Boolean] for peers older than MessagePack's str 8 and bin: strings are written without them
@@ -124,8 +122,6 @@ module Plait
           refuse(value, "it is nested too deeply, or contains itself")
         end
 
-        # @param packed [String, Array<String>, Skeleton]
-        # @raise [UnpackError]
         def unpack(packed)
           return unpack_skeleton(packed) if packed.is_a?(Skeleton)
 

@@ -32,11 +32,9 @@ module Plait
         ELEMENTS = { nil => [:kind], request: %i[kind id method_name params], response: %i[kind id error result],
                      notification: %i[kind method_name params] }.freeze
         PACKED_NIL = "\xC0".b.freeze
-        private_constant :KINDS, :NEVER_USED, :LENGTHS, :NUMBERS, :FIXED, :SIZES, :ELEMENTS, :PACKED_NIL
 
         # @return [Symbol, nil] :request, :response or :notification
         attr_reader :kind
-        # @return [Integer, nil]
         attr_reader :id
         # @return [String, nil] UTF-8 where it is that, else binary
         attr_reader :method_name
@@ -252,7 +250,6 @@ module Plait
           @removed += size
         end
       end
-      private_constant :PureParser
 
       # Bytes in, messages out, for either side of a connection. `Parser.new(limits: Limits.new, large: 64 * 1024)`.
       #

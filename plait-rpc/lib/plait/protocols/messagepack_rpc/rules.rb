@@ -23,7 +23,6 @@ module Plait
         attr_reader :method_name
       end
 
-      # @param given [Hash, Limits]
       # @raise [UsageError]
       def self.limits(given = {})
         return given if given.is_a?(Limits)
@@ -41,7 +40,6 @@ module Plait
         FORMATS = "MessagePack, formats"
         LIMITATION = "MessagePack, limitation"
         MESSAGES = "MessagePack-RPC, messages"
-        private_constant :FORMATS, :LIMITATION, :MESSAGES
 
         ALL = {
           never_used: ["the byte 0xc1, which begins no value", FORMATS],
@@ -80,7 +78,6 @@ module Plait
           end
         end
       end
-      private_constant :Limits, :Rules
     end
   end
 end

@@ -12,7 +12,6 @@ module Plait
         OURS = (1 << 32) - 1
         ANY = (1 << 64) - 1
         PACKED_NIL = "\xC0".b.freeze
-        private_constant :REQUEST, :RESPONSE, :NOTIFICATION, :OURS, :ANY, :PACKED_NIL
 
         # @param raw [Boolean] for a peer that knows no str 8
         # @param join [Integer] pieces of fewer bytes are joined
@@ -104,7 +103,6 @@ module Plait
           @tail = "".b
         end
       end
-      private_constant :PureWriter
 
       # Joins messages for few writes. `Writer.new(raw: false, join: 16 * 1024)`; raw: for a peer without str 8.
       #

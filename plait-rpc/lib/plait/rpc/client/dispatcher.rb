@@ -120,7 +120,6 @@ module Plait
 
         def lie_down = @closed ? nil : Lock::Sleeper.new.lie_down.tap { |sleeper| @sleepers << sleeper }
 
-        # @return [Incoming, nil]
         def rest(sleeper)
           @lock.sleep(sleeper, LINGER)
           @lock.exclusively { @queue.shift }

@@ -20,7 +20,6 @@ module Plait
                      raw: false, symbolize_keys: false, codec: nil, handler: nil, dispatcher: nil, order: :any,
                      secret: nil }.freeze
         ORDERS = %i[any lifo].freeze
-        private_constant :ORDERS
 
         attr_reader :timeout, :connect_timeout, :reconnect, :tls, :connector, :handler, :dispatcher, :secret
         # @return [Hash] options of Connection
@@ -131,7 +130,6 @@ module Plait
         LONGEST_PAUSE = 1.0
 
         # @param patience [Numeric] seconds to wait for a server that is gone
-        # @yieldparam deadline [Deadline, nil]
         # @yieldreturn [Connection] a new one; the block's own block takes it before an interrupt can come
         def initialize(endpoint, patience, &connect)
           @endpoint = endpoint
@@ -140,7 +138,6 @@ module Plait
           reset
         end
 
-        # @return [Connection, nil]
         attr_reader :current
 
         # @param limit [Float, nil] monotonic seconds

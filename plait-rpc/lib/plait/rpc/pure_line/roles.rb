@@ -12,7 +12,6 @@ module Plait
       class Waiter < Lock::Sleeper
         # @return [Float, nil] monotonic seconds until which it stays
         attr_reader :limit
-        # @return [Future, nil]
         attr_reader :future
         # @return [Boolean] whether it has given its roles back
         attr_accessor :left
@@ -52,7 +51,6 @@ module Plait
         DONE = { true => true, false => true }.freeze
         # Seconds between two looks of the reader whether its future was cancelled.
         LOOK = 0.1
-        private_constant :READ, :WRITE, :DONE, :LOOK
 
         # Reads for all until the line is over.
         def run = stay(Waiter.new(nil) { false })
@@ -223,7 +221,6 @@ module Plait
           @wire.close if ended && @served
         end
       end
-      private_constant :Waiter, :Roles
     end
   end
 end

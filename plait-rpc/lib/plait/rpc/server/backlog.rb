@@ -100,7 +100,6 @@ module Plait
 
         # The next request, or its batch, which stays here until all of it is taken: any of its requests may take long. Requests
         # of peers that don't read their answers are held back.
-        # @return [Incoming, NativeBatch, nil]
         def shift
           while (work = started || @queue.shift)
             take_out(work)

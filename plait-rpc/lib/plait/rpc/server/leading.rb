@@ -121,7 +121,6 @@ module Plait
             @dispatcher.count_others(requests, notifications)
           end
         end
-        private_constant :Leader, :Leading
       end
     end
   end

@@ -19,7 +19,6 @@ module Plait
           FORMAT = "L*"
           # In the place of a worker that is not there, so that no worker waits for it.
           ABSENT = (1 << 32) - 1
-          private_constant :SIZE, :FORMAT
 
           def initialize(workers)
             @count = workers
@@ -45,7 +44,6 @@ module Plait
             [connections - to_a.min, 0].max
           end
 
-          # @return [Array<Integer>]
           def to_a = at_once { @file.pread(@count * SIZE, 0) }.unpack(FORMAT)
 
           # In this process.
@@ -68,8 +66,6 @@ module Plait
           end
 
           # Serves until the master ends it.
-          # @yieldparam stop_signal [Io::StopSignal]
-          # @yieldreturn [Shift]
           def run(mechanism)
             Plait.run(on: mechanism, on_error: :collect) do |scope|
               @shift = yield scope, @life.stop_signal
@@ -86,7 +82,6 @@ module Plait
             { counters: all.slice(*COUNTERS), gauges: all.except(*COUNTERS) }
           end
 
-          # @return [Hash{Symbol => Integer}]
           def statistics = Prefork.merge(@life.total)
 
           # Only the master knows them.
@@ -100,9 +95,7 @@ module Plait
         COUNTERS = %i[requests notifications refused unknown excessive broken done].freeze
         # Seconds beyond the time to end, after which a worker is killed.
         GRACE = 1
-        private_constant :Scores, :Member, :COUNTERS, :GRACE
 
-        # @return [Hash{Symbol => Integer}]
         def self.merge(total) = { **total.fetch(:gauges), **total.fetch(:counters), **total.slice(:processes, :replaced) }
 
         # @param stop_signal [Io::StopSignal] is set when all shall end

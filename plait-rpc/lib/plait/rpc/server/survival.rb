@@ -117,7 +117,6 @@ module Plait
             true
           end
         end
-        private_constant :LOOP, :Window
       end
       private_constant :Survival
     end

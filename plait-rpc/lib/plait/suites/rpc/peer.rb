@@ -6,7 +6,6 @@ require "plait"
 require "plait/io/endpoint"
 require "plait/suites/common/companion"
 require "plait/suites/common/suite"
-require "plait/values/errors"
 
 module Plait
   module Suites

@@ -39,7 +39,6 @@ module Plait
         end
 
         def self.number_at(data, offset) = data.byteslice(offset, NUMBER_BYTES).unpack1(NUMBER)
-        private_class_method :number_at
 
         private
 

@@ -24,7 +24,6 @@ module Plait
            "#{" a worker" if limit && workers > 1}", ("#{workers} workers" if workers > 1)].compact.join(", ")
         end
 
-        # @param rackup [String]
         # @return [String] the command that serves so
         def command(rackup)
           return "puma --threads #{limit}:#{limit} --workers #{workers} #{rackup}" if on == :puma
@@ -65,8 +64,6 @@ module Plait
         LATENCIES = 1.0..10.0
         # Requests a second of the best row that users make, where no rate is given.
         USUAL = 0.7
-        private_constant :THREADS, :ORDER, :ENOUGH, :FIRST, :LOOK, :SCAN, :ROUNDS, :NEAR, :SEEN, :HOPELESS,
-                         :MOST, :MOST_LINES, :TRIAL, :LATENCIES, :USUAL
 
         # What is known of an app.
         #
@@ -82,7 +79,6 @@ module Plait
           # @return [Float] seconds a request
           def median(row) = Plait::Lab::Statistics.new(series.fetch(row)).median
 
-          # @return [Hash{Row => Float}]
           def medians = series.to_h { |row, _| [row, median(row)] }
         end
 
@@ -300,7 +296,6 @@ module Plait
 
         def load(subject) = Load.new(subject.port, @requests, headers: @headers)
       end
-      private_constant :Row, :Adviser
     end
   end
 end

@@ -13,8 +13,6 @@ module Plait
       class AppAdvice
         include Plait::Lab::Verdict
 
-        # @param findings [Adviser::Findings]
-        # @param rackup [String]
         def initialize(findings, rackup)
           @found = findings
           @rackup = rackup
@@ -31,7 +29,6 @@ module Plait
           @found.latencies[of]&.then { |values| Plait::Lab::Statistics.new(values).percentile(percent) }
         end
 
-        # @return [String]
         def to_s
           base = @judgement&.reference
           first = row ? [sentence((base unless base == row)), "  #{row.command(@rackup)}"] : ["no answer: #{missing}"]
@@ -39,7 +36,6 @@ module Plait
                           "With Puma" => puma)].join("\n")
         end
 
-        # @return [Hash]
         def to_h
           { **of_row, certainty: certainty, wall: @found.wall, computes: share, rate: @found.rate,
                       excluded: @found.excluded.map { |one, reason| { **one.to_h, reason: reason } }, interrupted: interrupted?,

@@ -23,13 +23,11 @@ module Plait
         # Requests that are taken from a log: its newest ones.
         MOST = 10_000
         DEFAULT = [%w[GET /]].freeze
-        private_constant :QUOTED, :PATH, :METHODS, :MOST
 
         class << self
           # @param paths [String, nil] a file with a path a line, as in "/users" or "HEAD /users"
           # @param log [String, nil] an access log
           # @return [Array<Array(String, String)>] method and target of each request, in their order
-          # @raise [UsageError]
           def read(paths: nil, log: nil)
             raise UsageError, "--paths and --log both say what to request: name one of them" if paths && log
             return of_paths(paths) if paths
@@ -92,8 +90,6 @@ module Plait
         # @param path [String] of a config.ru
         # @param budget [Float] seconds
         # @param among [Array<Symbol>, nil] mechanisms
-        # @return [AppAdvice]
-        # @raise [UsageError]
         def call(path, budget:, among:)
           raise UsageError, "there is no file #{path}: name the config.ru of the app, or go to its folder" unless File.file?(path)
 

@@ -12,7 +12,6 @@ module Plait
         # Seconds for an answer.
         PATIENCE = 30
         KINDS = { "GET" => Net::HTTP::Get, "HEAD" => Net::HTTP::Head }.freeze
-        private_constant :PATIENCE, :KINDS
 
         # What came of it.
         #
@@ -34,7 +33,6 @@ module Plait
 
         # A new request as soon as an answer is there, as impatient clients send it; as many requests as clients in any case.
         # @param clients [Integer] requests at once
-        # @return [Result]
         def closed(clients, seconds)
           run(clients) do |started|
             ends = started + seconds
@@ -46,7 +44,6 @@ module Plait
         # latency counts from the time at which it was due.
         # @param rate [Numeric] requests a second
         # @param clients [Integer] requests at once at most
-        # @return [Result]
         def at_rate(rate, clients, seconds)
           run(clients) do |started|
             last = (rate * seconds).ceil
@@ -125,7 +122,6 @@ module Plait
           nil
         end
       end
-      private_constant :Load
     end
   end
 end

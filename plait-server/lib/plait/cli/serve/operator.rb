@@ -21,7 +21,6 @@ module Plait
         COLUMNS = { "index" => "worker", "pid" => "pid", "age" => "age", "memory" => "memory", "connections" => "connections",
                     "running" => "running", "waiting" => "waiting", "requests" => "requests" }.freeze
 
-        # @param json [Boolean]
         def initialize(configuration, terminal, json: false)
           @configuration = configuration
           @terminal = terminal
@@ -40,7 +39,6 @@ module Plait
         end
 
         # Ends the server and waits for its end.
-        # @return [Integer]
         def stop
           pid = find or return not_running(where)
           Process.kill(:TERM, pid)
@@ -50,7 +48,6 @@ module Plait
         end
 
         # Makes the server load the app again and replace its workers; waits for it where there is a status file.
-        # @return [Integer]
         def restart
           pid = find or return not_running(where)
           before = state
@@ -78,7 +75,6 @@ module Plait
 
         def where = @configuration.pidfile ? file(:pidfile, "--pidfile") : file(:state, "--state")
 
-        # @return [Integer, nil]
         def find
           return Server::PidFile.holder(where) if @configuration.pidfile
 

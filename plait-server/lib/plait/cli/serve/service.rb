@@ -22,7 +22,6 @@ module Plait
                   "environment" => :environment }.freeze
 
         # @param path [String, nil] of a config.ru
-        # @param options [Hash{String => String}]
         def initialize(path, options, terminal)
           @path = path
           @options = options

@@ -17,9 +17,7 @@ module Plait
       class Listing
         WORDS = %w[ps -A -o pid=,ppid=,rss=,time=].freeze
         SECONDS_A_DAY = 86_400
-        private_constant :WORDS, :SECONDS_A_DAY
 
-        # @param pid [Integer]
         def initialize(pid)
           all = IO.popen(WORDS, &:readlines).map(&:split)
           children = all.group_by { |_, parent| parent.to_i }
@@ -27,7 +25,6 @@ module Plait
           @found.each { |number,| @found.concat(children.fetch(number.to_i, [])) }
         end
 
-        # @return [Array<Integer>]
         def pids = @found.map { |pid,| pid.to_i }
 
         # @return [Integer] bytes
@@ -56,12 +53,10 @@ module Plait
         # Bytes of its standard error that are read.
         LONGEST = 64 * 1024
         PROC = File.exist?("/proc/self/stat")
-        private_constant :LONGEST, :START, :STOP, :DRAIN, :PROC
 
         # The server did not start, with its reason.
         class Failed < Error; end
 
-        # @return [Integer]
         attr_reader :port
 
         # @param rackup [String] path of a config.ru
@@ -80,7 +75,6 @@ module Plait
         end
 
         # @return [self] it serves
-        # @raise [Failed]
         def start
           answer, teller = IO.pipe
           alive, @lifeline = IO.pipe
@@ -221,7 +215,6 @@ module Plait
           end
         end
       end
-      private_constant :Listing, :Subject, :PumaSubject
     end
   end
 end

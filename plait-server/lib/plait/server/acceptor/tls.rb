@@ -14,7 +14,6 @@ module Plait
         # Handshakes at once; others wait in the kernel. A thread costs more than a fiber.
         HANDSHAKES = Hash.new(1024).merge(threads: 64).freeze
 
-        # @raise [UnsupportedError]
         def initialize(...)
           raise UnsupportedError, "TLS needs the libssl, from 1.1.1 on, of Ruby's openssl" unless NativeTLS.found?
 

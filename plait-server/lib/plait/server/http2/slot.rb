@@ -20,14 +20,12 @@ module Plait
         # Of what the core sends: it comes from the app.
         LIMITS = Protocols::HTTP1::Limits.new(body: nil, head: (1 << 24) - 1, headers: 1 << 16)
 
-        # @return [UNIXSocket]
         attr_reader :io
         # @return [Stream, nil] of the request that it carries
         attr_reader :stream
         # @return [Integer, nil] what it is armed for in the reactor
         attr_accessor :armed
 
-        # @param io [UNIXSocket]
         def initialize(io, session)
           @io = io
           @session = session
@@ -54,7 +52,6 @@ module Plait
         end
 
         # The request has come to its end.
-        # @param trailers [Array<Array(String, String)>]
         def finish(trailers) = (put(Protocols::HTTP1::Serializer.last_chunk(trailers)) if @chunked)
 
         # Does what can be done without waiting.
@@ -73,7 +70,6 @@ module Plait
         def held? = !@stream.nil? && !open?
 
         # @param now [Float] monotonic seconds
-        # @param seconds [Numeric, nil]
         # @return [Boolean] whether the peer has taken nothing of the answer for so long
         def stalled?(now, seconds)
           return @held_at = nil unless held? && seconds && !@session.congested?
@@ -218,7 +214,6 @@ module Plait
           @session.reset(@stream, @unheard ? :refused_stream : :internal_error) if @stream
         end
       end
-      private_constant :Slot
     end
   end
 end

@@ -15,7 +15,6 @@ module Plait
         # Options of the command itself that the file may have.
         OWN = %i[drain reshard].freeze
         DRAIN = 10.0
-        private_constant :BACK_ENDS, :OWN, :DRAIN
 
         # @return [Integer, nil] servers to be started for a demonstration
         attr_reader :demo

@@ -77,13 +77,11 @@ module Plait
           Line = Struct.new(:id, :address, :flags, :master, :ping, :pong, :epoch, :state)
           # Flags of nodes that can't be asked.
           GONE = %w[fail fail? handshake noaddr slave].freeze
-          private_constant :Line, :GONE
 
           # @return [Integer] the highest epoch in its lists
           attr_reader :epoch
 
           # @param slots [Array] from, to, and nodes as [host, port, id, …], the master first
-          # @param nodes [String]
           # @param host [String] of the answering node, for nodes that it lists without a host
           def initialize(slots, nodes, host)
             @slots = slots
@@ -137,7 +135,6 @@ module Plait
             node_of([names && hostname ? hostname : host, Integer(port, 10)])
           end
         end
-        private_constant :View
       end
     end
   end

@@ -13,7 +13,6 @@ module Plait
     module RedisServers
       PROGRAMS = %w[redis-server valkey-server].freeze
       ADVICE = "no redis-server was found: sudo apt-get install redis-server (macOS: brew install redis)"
-      private_constant :PROGRAMS
 
       class << self
         # @return [String, nil] its path

@@ -18,7 +18,6 @@ module Plait
       class Trial
         # After the last answer, until memory is looked at again.
         REST = 1.0
-        private_constant :REST
 
         # @param task [#exchanges]
         # @param addresses [Proc]

@@ -26,7 +26,6 @@ module Plait
         NUMBERS = 100
 
         Watched = Struct.new(:channel, :copy)
-        private_constant :RUNS, :NUMBERS, :Watched
 
         @lock = Thread::Mutex.new
 

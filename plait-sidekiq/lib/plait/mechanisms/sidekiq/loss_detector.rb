@@ -51,7 +51,6 @@ module Plait
         MILLISECONDS = 1e11
         # Seconds in which processes connect again to a Redis that was started again, or to the replica in its place.
         SETTLE = 10
-        private_constant :MILLISECONDS, :SETTLE
 
         # @param redis [#with] a pool of connections
         def initialize(redis)
@@ -119,9 +118,7 @@ module Plait
         PATIENCE = Patience.new(1, 30, 5, 3.5, 15, 5).freeze
         # Seconds between the clocks of two machines, and between a push and its time in the job.
         SKEW = 1.0
-        private_constant :SKEW
 
-        # @param queue [String]
         def initialize(processes, queue, patience)
           @processes = processes
           @queue = queue

@@ -20,7 +20,6 @@ module Plait
         class << self
           # @param name [String] its name in errors, such as "the result"
           # @return [Object] the value
-          # @raise [UnmarshalableError]
           def check(value, name)
             fault = find(value, name, DEPTH) or return value
 
@@ -30,14 +29,11 @@ module Plait
           # @return [Object] a Float in place of a number that JSON does not have: a Rational, or infinity
           def number(value) = value.is_a?(Numeric) && !value.is_a?(Integer) ? [value.to_f, ENDLESS].min : value
 
-          # @return [Hash{String => Object}]
           def of_error(error)
             status = error.status if error.is_a?(SystemExit)
             { **words(Portable::Description.of(error)), "status" => status }
           end
 
-          # @param words [Hash{String => Object}]
-          # @return [Exception]
           def to_error(words)
             return SystemExit.new(words["status"], words["message"]) if words["status"]
 

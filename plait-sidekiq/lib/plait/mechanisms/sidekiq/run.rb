@@ -30,8 +30,6 @@ module Plait
         # Items sent at once, and copies forgotten at once; raising it saves commands of Redis, and the first ones start later.
         BATCH = 50
 
-        # @param policy [Options]
-        # @param limit [Integer]
         def initialize(job, policy, limit, patience: LossDetector::PATIENCE)
           super()
           @job = job
@@ -140,7 +138,6 @@ module Plait
         def leave = @policy.deadline&.remaining&.clamp(LEAVE, nil)
 
         # After a lost answer the jobs may be in Redis or not: copies that are there and were not reserved must not run.
-        # @param tasks [Array<Task>]
         def send_off(tasks)
           tried = false
           in_time do

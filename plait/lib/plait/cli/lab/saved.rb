@@ -18,7 +18,6 @@ module Plait
         MEASURING = %w[on limit scale requests latency url full sizes rounds budget seed].freeze
         # Options that take a file where one follows.
         WRITING = %w[markdown json csv html].freeze
-        private_constant :MEASURING, :WRITING
 
         # @param words [Array<String>] "report" or "diff", then files
         def initialize(terminal, words, options)

@@ -24,7 +24,6 @@ module Plait
         FULL_BUDGET = 3600.0
         # Options that some suites take: one without effect is worth a word.
         PARTICULAR = %w[scale requests latency url limit sizes full].freeze
-        private_constant :PARTICULAR
 
         # @param words [Array<String>] the suite, or nothing
         def initialize(terminal, words, options)

@@ -31,7 +31,6 @@ module Plait
         BEAT = 0.001
         # Seconds by which a beat is late on an idle machine.
         SLACK = 0.0003
-        private_constant :SLACK
 
         def initialize
           @late = 0.0
@@ -73,7 +72,6 @@ module Plait
       class Profiler
         # Share of the time from which a block of the loop counts. A busy machine makes beats late, too.
         LEAST = 0.2
-        private_constant :LEAST
 
         # @param seconds [Numeric] after which no further item starts
         # @param bound [Numeric] after which the run counts as hung
@@ -164,8 +162,6 @@ module Plait
           figures && [*figures, metronome.late(figures[1]), place]
         end
       end
-
-      private_constant :Profile, :Metronome, :Profiler
     end
   end
 end

@@ -12,7 +12,6 @@ module Plait
         CHUNK = 1 << 16
         LENGTH = "Q>"
         LENGTH_BYTES = 8
-        private_constant :LENGTH, :LENGTH_BYTES
 
         # @param value [Object] marshalable
         # @return [String] as {#take} expects it
@@ -26,7 +25,6 @@ module Plait
           @buffer = String.new
         end
 
-        # @param seconds [Numeric]
         # @return [Boolean] whether a whole value is here
         def wait(seconds)
           return true if whole?
@@ -57,7 +55,6 @@ module Plait
       # The child's side: runs the block, sends what came of it, and leaves without the parent's at_exit blocks.
       class Child
         SIGNALS = %w[INT TERM HUP QUIT].freeze
-        private_constant :SIGNALS
 
         # @return [Array(Array<IO>, Array<IO>)] the parent's ends and the child's, each: to read from, to write to
         def self.pipes
@@ -145,8 +142,6 @@ module Plait
           exit!(0)
         end
       end
-
-      private_constant :Mailbox, :Child
     end
   end
 end

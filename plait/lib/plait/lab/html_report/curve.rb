@@ -18,7 +18,6 @@ module Plait
         TIGHT = 7
         INK = "currentColor"
         LAW = "A dashed curve is the Universal Scalability Law, fitted to the medians."
-        private_constant :HEIGHT, :STEPS, :TIGHT, :INK, :LAW
 
         # @param rows [Array<Hash>] records of measured rows that do the same work
         # @param unit [String] what an item is, in the plural
@@ -138,7 +137,6 @@ module Plait
           Markup.element(:text, Markup.text(words), x: left, y: top, text_anchor: anchor, fill: INK)
         end
       end
-      private_constant :Curve
     end
   end
 end

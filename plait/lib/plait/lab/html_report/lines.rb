@@ -13,7 +13,6 @@ module Plait
       class Lines
         HEIGHT = 16
         INK = "currentColor"
-        private_constant :HEIGHT, :INK
 
         # @param rows [Array<Hash>] records of measured rows that do the same work
         # @param use [String, nil] the label of the row to use
@@ -150,7 +149,6 @@ module Plait
                   "waiting or idle": "#b7bcc4" }.freeze
         # Smaller parts of the time are not worth a word.
         LEAST = 0.005
-        private_constant :PARTS, :LEAST
 
         private
 
@@ -225,7 +223,6 @@ module Plait
         CAPTION = "One small run of each mechanism, the round nearest to the median: a line for each worker, a bar where it is " \
                   "busy with an item; neighbouring items differ in shade."
         SLOT = 9
-        private_constant :SLOT
 
         private
 
@@ -258,7 +255,6 @@ module Plait
           row[:items_per_bar] > 1 ? "#{drawn}, up to #{row[:items_per_bar]} items a bar" : drawn
         end
       end
-      private_constant :Lines, :Bars, :Time, :Memory, :Resident, :Proportional, :Split, :Latency, :Timelines
     end
   end
 end

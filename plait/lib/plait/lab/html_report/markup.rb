@@ -13,7 +13,6 @@ module Plait
         # white and on black.
         COLOURS = { "sequence" => "#8a8a8a", "threads" => "#3b8fd6", "fibers" => "#e0822c", "hybrid" => "#a57fd1",
                     "processes" => "#2ca089", "ractors" => "#d05c8e" }.freeze
-        private_constant :ESCAPES, :COLOURS
 
         module_function
 
@@ -22,7 +21,6 @@ module Plait
 
         # @param content [String, nil] markup; nil: an element without contents
         # @param attributes [Hash{Symbol => Object}] nil ones are left out
-        # @return [String]
         def element(name, content = nil, **attributes)
           opened = attributes.compact.map { |attribute, value| " #{attribute.to_s.tr("_", "-")}=\"#{text(value)}\"" }.join
           content ? "<#{name}#{opened}>#{content}</#{name}>" : "<#{name}#{opened}/>"
@@ -34,14 +32,11 @@ module Plait
         end
 
         # @param colours [Hash{String => String}] by name
-        # @return [String]
         def legend(colours)
           entries = colours.map { |name, colour| "<span><i style=\"background:#{colour}\"></i>#{text(name)}</span>" }
           element(:p, entries.join(" "), class: "legend")
         end
 
-        # @param table [Table]
-        # @return [String]
         def grid(table)
           head = element(:tr, cells(table, table.columns) { |content, side, _| element(:th, content, scope: "col", class: side) })
           body = table.rows.map do |row|
@@ -56,13 +51,11 @@ module Plait
         def scrolled(content, title) = element(:div, content, class: "scroll", tabindex: 0, role: "region", aria_label: title)
 
         # @param name [String] of a mechanism, "processes × fibers", or of a line
-        # @return [String]
         def colour(name) = COLOURS.fetch(name) { "hsl(#{name.sum * 47 % 360}, 45%, 52%)" }
 
         def cells(table, values)
           values.zip(table.alignments).each_with_index.map { |(value, side), column| yield text(value), side, column }.join
         end
-        private_class_method :cells
 
         # Light or dark as its reader's system, down to the width of a phone. Drawings are as wide as their place, by
         # percentages: their texts keep their size.
@@ -121,7 +114,6 @@ module Plait
           @media print { figure { break-inside: avoid; } }
         CSS
       end
-      private_constant :Markup
     end
   end
 end

@@ -13,11 +13,9 @@ module Plait
         MARKS = 6
         # Part of the axis that is left free before the least and behind the most, of a logarithmic one in powers of ten.
         ROOM = { least: 0.15, most: 0.05 }.freeze
-        private_constant :WIDE, :BETWEEN, :MARKS, :ROOM
 
         # @param values [Array<Numeric>] all that it must hold
         # @param typical [Array<Numeric>] medians: one odd round must not decide what kind of axis it is
-        # @yieldparam mark [Numeric]
         # @yieldreturn [String] a mark in words
         def initialize(values, even: false, typical: values, &words)
           @words = words
@@ -27,7 +25,6 @@ module Plait
           @high = 1.0 if @high <= @low
         end
 
-        # @return [Boolean]
         def logarithmic? = @logarithmic
 
         # @return [Float] 0..100
@@ -56,7 +53,6 @@ module Plait
                                   .select { |mark| Math.log10(mark).between?(@low, @high) }
         end
       end
-      private_constant :Scale
     end
   end
 end

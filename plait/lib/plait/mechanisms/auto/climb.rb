@@ -287,7 +287,6 @@ module Plait
           @pause = PAUSES.begin
         end
       end
-      private_constant :Climb
     end
   end
 end

@@ -47,7 +47,6 @@ module Plait
 
         # @param direction [Symbol] :up, :aside or :down
         # @param busy [Float] processors that were busy at the level
-        # @return [Level, nil]
         def step(direction, from, busy)
           case direction
           when :up then up(from)
@@ -108,7 +107,6 @@ module Plait
           Level.new(kind, limit) if kind && (limit > 1 || @most.each_value.none?(&:positive?))
         end
       end
-      private_constant :Level, :Window, :Trial, :Ladder
     end
   end
 end

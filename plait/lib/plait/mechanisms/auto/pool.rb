@@ -34,7 +34,6 @@ module Plait
         # @return [Proc] ends what a run has left whose caller is gone; it does not lead to the run
         def self.remains(parts) = -> { parts.compact.each(&:call) }
 
-        # @param among [Array<Symbol>]
         def initialize(attempt, cap, among)
           super()
           @attempt = attempt
@@ -291,7 +290,6 @@ module Plait
           Decision.last = Decision.new(@climb) { |level| [name_of(level), level.limit] }
         end
 
-        # @return [Symbol]
         def name_of(level)
           case level.kind
           when :threads then level.limit == 1 && @among.include?(:sequence) ? :sequence : :threads
@@ -320,7 +318,6 @@ module Plait
         def close = self << CLOSED
 
         # @param ticking [Boolean] whether to return by and by
-        # @return [Outcome, Exception, Symbol]
         def take(ticking)
           return pop unless ticking && empty?
           return pop(timeout: longer) || TICK if LIMITED
@@ -342,7 +339,6 @@ module Plait
 
         # Before Ruby 3.2 a queue has no time limit.
         # @param orders [Thread::Queue] of seconds
-        # @return [Thread]
         def self.ticker(orders, mailbox)
           Thread.new do
             Thread.handle_interrupt(Object => :immediate) do # a thread inherits the mask of the thread that starts it
@@ -374,8 +370,6 @@ module Plait
           end
         end
       end
-
-      private_constant :Pool, :Mailbox
     end
   end
 end

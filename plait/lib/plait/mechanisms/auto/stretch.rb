@@ -22,7 +22,6 @@ module Plait
         # @return [Integer] attempts at it so far
         attr_reader :tries
 
-        # @param attempt [Attempt]
         def initialize(attempt)
           @attempt = attempt
           @items = []
@@ -66,7 +65,6 @@ module Plait
           @items.shift
         end
       end
-      private_constant :Stretch
     end
   end
 end

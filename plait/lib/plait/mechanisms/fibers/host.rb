@@ -96,7 +96,6 @@ module Plait
       # connection to a database, say) may be the caller's as well.
       class Supply
         # @param loop [Scheduler] whose turns the calling fiber takes
-        # @param source [#each_entry]
         # @param deadline [Deadline, nil] at which the source is no longer waited for
         # @yieldreturn [Boolean] whether it is no longer waited for anyhow
         def initialize(loop, source, deadline, &hurry)
@@ -113,7 +112,6 @@ module Plait
         def over? = @fiber.nil? || @over
 
         # In the fiber of the caller.
-        # @yieldparam item [Object]
         # @raise [Exception] the source's error
         def each_entry
           alarm = @loop.after(@deadline.remaining) { @overdue = !@over } if @deadline
@@ -173,8 +171,6 @@ module Plait
           @loop.run_until(Pool::GRACE) { @over || Deadline.now > limit }
         end
       end
-
-      private_constant :Supply, :Host
     end
   end
 end

@@ -30,7 +30,6 @@ module Plait
         def take = receive(@finished.pop)
 
         # @param outcome [Outcome, Exception, nil] as it was in the queue
-        # @return [Outcome]
         # @raise [Exception] the error that has broken the loop
         def receive(outcome)
           raise outcome if outcome.is_a?(Exception)
@@ -86,7 +85,6 @@ module Plait
 
       # A thread that turns an event loop. While no item runs it refers to nothing of the run but what it is given here.
       class LoopThread
-        # @return [Scheduler]
         attr_reader :loop
 
         # @param finished [Thread::Queue] gets the error that breaks the loop; closed at its end
@@ -158,8 +156,6 @@ module Plait
           end
         end
       end
-
-      private_constant :LoopThread, :ThreadedHost
     end
   end
 end

@@ -120,8 +120,6 @@ module Plait
 
       # A place of a pool, where items of a series run one after another.
       class Relay < Run
-        # @param series [Series]
-        # @param loop [Scheduler]
         def initialize(pool, series, slot, loop)
           super(pool, nil, nil, nil, slot)
           @series = series
@@ -197,8 +195,6 @@ module Plait
           @kept.compact
         end
       end
-
-      private_constant :Pool, :Run, :Relay, :Guest
     end
   end
 end

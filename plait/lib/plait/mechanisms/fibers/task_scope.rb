@@ -110,7 +110,6 @@ module Plait
           @in_body = false
         end
       end
-      private_constant :TaskScope
     end
   end
 end

@@ -115,7 +115,6 @@ module Plait
           @thread = Thread.handle_interrupt(CalledOff => :never) { Thread.new { open(arguments, options) } }
         end
 
-        # @return [Integer]
         def descriptor
           @thread.join
           @file.fileno

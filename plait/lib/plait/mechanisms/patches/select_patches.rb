@@ -45,7 +45,6 @@ module Plait
         # @return [Numeric, nil] seconds
         def timeout = @timeout
 
-        # @param seconds [Numeric, nil]
         def timeout=(seconds)
           @timeout = seconds
         end

@@ -23,7 +23,6 @@ module Plait
       # file, 0.7 µs.)
       class Answers
         FRAME = "#{Frames::ANSWER.format}a*".freeze
-        private_constant :FRAME
 
         # @param wakeup [IO] a byte in it wakes the parent
         def initialize(pipe, wakeup)
@@ -110,7 +109,6 @@ module Plait
 
         # @param lifeline [IO] a byte in it is a recall; its end is the parent's
         # @param stop [#call] interrupts what runs, so that the main thread ends; called once, on another thread
-        # @param recall [#call]
         # @param more [Hash{IO => #call}] others to listen to; the callable returns whether to go on
         def initialize(lifeline, stop:, recall: nil, more: {})
           @lifeline = lifeline

@@ -22,7 +22,6 @@ module Plait
         MOST = 65_536
 
         # Ends several children at once and waits for them together; in the end none is left, also after an interrupt.
-        # @param children [Array<ChildProcess>]
         # @param terminate [Boolean] interrupt their items; else they end because their pipes do
         # @yield when all are dead and before their pipes are closed: their last answers may be read
         def self.stop(children, terminate: true)
@@ -45,9 +44,7 @@ module Plait
             pause = [pause * 2, LONGEST_PAUSE].min
           end
         end
-        private_class_method :await
 
-        # @return [Integer, nil]
         attr_reader :pid
         # @return [Process::Status, nil] nil too when other code has waited for it
         attr_reader :status
@@ -96,7 +93,6 @@ module Plait
         end
 
         # Waits for the end.
-        # @return [Process::Status, nil]
         def wait
           reap(0) unless @over || @pid.nil?
           @status
@@ -240,7 +236,6 @@ module Plait
           end
 
           # Only in a child, first of all: its copy of the lock is held, by the thread that forked.
-          # @param own [Array<IO>]
           def keep_only(own)
             foreign = @open.keys
             @lock = Thread::Mutex.new
@@ -250,7 +245,6 @@ module Plait
           end
         end
       end
-      private_constant :Descriptors
     end
   end
 end

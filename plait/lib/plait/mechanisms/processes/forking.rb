@@ -13,8 +13,6 @@ module Plait
   module Forking
     # Raised in the forking thread.
     class Refused < Mechanisms::Interruption; end
-    private_constant :Refused
-
     # Seconds between two looks at the forking thread.
     LOOK = 0.02
     # Seconds that Ruby has for its next try, where nothing goes on without the process.
@@ -65,7 +63,6 @@ module Plait
         end
       end
 
-      # @return [Thread]
       def watch(forker, patience)
         Thread.new do
           sleep(LOOK) until asleep?(forker)
@@ -99,7 +96,6 @@ module Plait
     PAUSE = 0.002
     # Where a thread may have the lock of a File.
     WRITING = %w[write puts print printf putc << p flush fsync fdatasync close].freeze
-    private_constant :CLOSE, :FLUSH, :WRITE_OUT, :REST, :PAUSE, :WRITING
 
     class << self
       # In the parent, before a fork: its bytes come before the child's. Regular files only: a FIFO may block. Not
@@ -131,7 +127,6 @@ module Plait
 
       private
 
-      # @param limit [Deadline]
       def quiet_by?(limit)
         sleep(PAUSE) until (found = quiet?) || limit.expired?
         found

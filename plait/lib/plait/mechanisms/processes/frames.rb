@@ -62,7 +62,6 @@ module Plait
         end
 
         # @yieldparam fields [Array] of the header
-        # @yieldparam payload [String, nil]
         # @raise [Garbage]
         def push(data, &block)
           return parse(data, &block) unless @held
@@ -111,10 +110,8 @@ module Plait
         FULL = 262_144
         # Of each item.
         HEAD = Frames::Header.new("QLQ", 20).freeze
-        private_constant :HEAD
 
         # @param count [Integer] of items, from the header
-        # @param body [String]
         # @return [Array<Array(Integer, Integer, String)>] index, attempts made, the item dumped
         def self.open(count, body)
           start = 0
@@ -127,7 +124,6 @@ module Plait
           end
         end
 
-        # @return [Array<Task>]
         attr_reader :tasks
 
         def initialize

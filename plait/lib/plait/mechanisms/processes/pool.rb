@@ -25,7 +25,6 @@ module Plait
 
         # @param widths [Array<Integer>] items at once, of each worker
         # @yieldparam pipes [Hash{Symbol => IO}] in each child
-        # @yieldparam width [Integer]
         def initialize(attempt, widths, &serve)
           super()
           @policy = attempt.policy

@@ -18,14 +18,11 @@ module Plait
         # pages, and small writes in whole.)
         CHOKED = 32_768
 
-        # @return [Integer]
-        attr_reader :slot
+        attr_reader :slot, :child
         # @return [Integer] items it runs at once
         attr_reader :width
         # @return [Hash{Integer => Task}] in the order in which they were sent
         attr_reader :tasks
-        # @return [ChildProcess]
-        attr_reader :child
         # @return [Float] when it last finished an item, or else got its first; monotonic seconds
         attr_reader :since
         # @return [Float] when it may last have had to wait for its pipe to be read; monotonic seconds
@@ -120,7 +117,6 @@ module Plait
         # Reads answers.
         # @param budget [Numeric] bytes
         # @yieldparam fields [Array] of a frame's header
-        # @yieldparam payload [String, nil]
         # @raise [Garbage]
         def read(budget, &block)
           before = budget
@@ -140,7 +136,6 @@ module Plait
         end
 
         # Nothing it says is believed from now on.
-        # @param reason [String]
         def disown(reason)
           @disowned = true
           @crash = reason
@@ -160,15 +155,12 @@ module Plait
 
         # Gets no more items than it can run at once until it has answered for one.
         # @param indexes [Array<Integer>] that it gave back
-        # @return [Array<Task>]
         def given_back(indexes)
           @recalled = false
           @silent = true
           indexes.filter_map { |index| @tasks.delete(index) }.tap { |tasks| @settled += tasks.size }
         end
 
-        # @param started_at [Float]
-        # @param finished_at [Float]
         # @return [Task, nil] the one that has been answered for
         def settle(index, started_at, finished_at)
           task = @tasks.delete(index) or return
@@ -202,7 +194,6 @@ module Plait
           @tasks.each_value.take(@width).select { |task| task.ends <= @taken }
         end
 
-        # @return [WorkerDied]
         def death
           WorkerDied.new("the worker process #{@child.pid} that ran this item #{ending}", status: @child.status)
         end
@@ -223,10 +214,7 @@ module Plait
 
       # An item that was submitted and has not been answered for.
       class Task
-        # @return [Integer]
-        attr_reader :index
-        # @return [Object]
-        attr_reader :item
+        attr_reader :index, :item
         # @return [Integer] attempts that ended with the death of their worker
         attr_reader :made
         # @return [Integer] attempts started, if there are any
@@ -263,8 +251,6 @@ module Plait
           @started_at = nil
         end
       end
-
-      private_constant :Worker, :Task
     end
   end
 end

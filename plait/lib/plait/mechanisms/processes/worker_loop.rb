@@ -17,7 +17,6 @@ module Plait
     class Processes < Mechanism
       # In a worker: runs the items one after another in the main thread.
       class WorkerLoop
-        # @param pipes [Hash{Symbol => IO}]
         def initialize(attempt, pipes)
           @answers = Answers.new(pipes[:results], pipes[:wakeup])
           @intake = Intake.new(pipes[:items], @answers)
@@ -155,7 +154,6 @@ module Plait
         # @param made [Integer] attempts made by workers that died
         # @param payload [String] the item dumped
         # @yield as {Attempt#call}
-        # @return [Outcome]
         def call(index, made, payload, worker, &note)
           return announced(index, made, payload, worker, &note) if @announced
 

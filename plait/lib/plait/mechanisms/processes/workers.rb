@@ -19,7 +19,6 @@ module Plait
         # Seconds to go on trying meanwhile: they get nothing.
         PATIENCE = 0.05
         NOTHING = [].freeze
-        private_constant :NOTHING
 
         # @param slots [Array<Worker, nil>] of a pool that is gone
         # @return [Proc] ends them
@@ -30,7 +29,6 @@ module Plait
 
         # @param widths [Array<Integer>] items at once, of the worker of each slot
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
-        # @yieldparam width [Integer]
         def initialize(widths, &serve)
           @widths = widths
           @serve = serve
@@ -41,13 +39,11 @@ module Plait
           @pause = REFUSED
         end
 
-        # @return [Array<Worker>]
         def alive = @alive ||= @slots.compact
 
         # @return [Integer] slots
         def size = @slots.size
 
-        # @return [Worker]
         def of(io) = @by_io[io]
 
         # @param each_answer [Boolean] whether every answer is waited for, or wake-ups only where the worker sends them
@@ -67,7 +63,6 @@ module Plait
         # The workers that get items, least loaded first. Forks when more are wanted than are idle.
         # @param wanted [Integer] items
         # @param ahead [Integer] items that may wait at each
-        # @return [Array<Worker>]
         # @raise [UnsupportedError] when not even one can be forked
         def open(wanted, ahead)
           hire([wanted - idle, 0].max) if @vacant.positive?
@@ -245,8 +240,6 @@ module Plait
           busy.each { |worker| @pool.give_up(worker) if worker.child.over? }
         end
       end
-
-      private_constant :Workers, :Supervisor
     end
   end
 end

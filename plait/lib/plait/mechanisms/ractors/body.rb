@@ -124,8 +124,6 @@ module Plait
           end
         end
       end
-
-      private_constant :Body, :Quiet
     end
   end
 end

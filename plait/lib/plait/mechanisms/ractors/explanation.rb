@@ -58,13 +58,11 @@ module Plait
 
         class << self
           # @param reason [Exception] from Ruby
-          # @return [UnshareableError]
           def of_block(reason)
             build("this block can't be run in ractors", reason)
           end
 
           # @param names [Array<Symbol>] instance variables of the object around the block
-          # @return [UnshareableError]
           def of_variables(names)
             UnshareableError.new("this block can't be run in ractors: it uses #{names.join(", ")} of the object around it, " \
                                  "and in a ractor `self` is the ractor. Put the values into the items " \
@@ -84,7 +82,6 @@ module Plait
           end
 
           # @param reason [Exception] from Ruby
-          # @return [UnshareableError]
           def of_item(item, index, reason)
             build("item #{index}, #{a(item)}, can't be copied into a ractor", reason,
                   "Give plain data (numbers, strings, arrays, hashes, structs) and make the rest in the block, " \
@@ -92,19 +89,16 @@ module Plait
           end
 
           # Called in the ractor.
-          # @return [UnshareableError]
           def of_result(result, index, reason)
             build("the result for item #{index}, #{a(result)}, can't be copied out of its ractor", reason,
                   "Return plain data (numbers, strings, arrays, hashes, structs), or use on: :threads")
           end
 
-          # @return [UnshareableError]
           def of_policy(reason)
             build("`retries:` can't be copied into a ractor", reason, "Name error classes in `on:`, not lambdas")
           end
 
           # @param reason [Exception] from the system
-          # @return [UnsupportedError]
           def of_refusal(reason)
             kind = reason.is_a?(ThreadError) ? "threads or processes (ulimit -u, pids.max)" : "open files (ulimit -n)"
             UnsupportedError.new("can't start a ractor (#{reason.message}): too many #{kind}; raise what is allowed, or " \

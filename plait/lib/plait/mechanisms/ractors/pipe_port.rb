@@ -39,7 +39,6 @@ module Plait
         def attach(number, ractor) = @ractors[number] = ractor
 
         # Waits. For one thread only.
-        # @return [Array(Integer, Array), Array(Integer, Integer), Array(Integer, nil), nil]
         def receive
           loop do
             code, count, bytes = @reader.read(SIZE).unpack(HEADER)
@@ -154,8 +153,6 @@ module Plait
           end
         end
       end
-
-      private_constant :PipePort
     end
   end
 end

@@ -119,7 +119,6 @@ module Plait
           @ready << Outcome.new(index: job.index, item: job.item, error: error, attempts: job.made)
         end
 
-        # @return [Outcome, nil]
         def digest(news)
           raise news if news.is_a?(Exception)
 
@@ -203,10 +202,7 @@ module Plait
 
       # An item that was submitted and has not been answered for.
       class Job
-        # @return [Integer]
-        attr_reader :index
-        # @return [Object]
-        attr_reader :item
+        attr_reader :index, :item
         # @return [Array] for the block
         attr_reader :arguments
         # @return [Integer] attempts that ended with the death of their ractor
@@ -221,8 +217,6 @@ module Plait
           @made = 0
         end
       end
-
-      private_constant :Job, :Pool
     end
   end
 end

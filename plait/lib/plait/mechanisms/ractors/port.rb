@@ -8,7 +8,6 @@ module Plait
     class Ractors < Mechanism
       # A {Port} for Ruby 4.0 and later.
       class NativePort
-        # @return [Ractor::Port]
         attr_reader :address
 
         def initialize
@@ -19,7 +18,6 @@ module Plait
         def attach(_number, _ractor) = nil
 
         # Waits. For one thread only.
-        # @return [Array(Integer, Array), Array(Integer, Integer), nil]
         def receive = @address.receive
 
         # Makes {#receive} return nil.
@@ -65,7 +63,6 @@ module Plait
 
         # A port says `[number, report]`; `[number, attempts]` when that ractor is about to end, with the attempts at the last
         # item, or nil if they are not known; and nil after `wake`.
-        # @return [PipePort, NativePort]
         def self.open = KIND.new
 
         # Called in a ractor.
@@ -74,8 +71,6 @@ module Plait
         # @return [PipePort::Far, NativePort::Far] its other end
         def self.reach(address, number) = KIND::Far.new(address, number)
       end
-
-      private_constant :NativePort, :Port
     end
   end
 end

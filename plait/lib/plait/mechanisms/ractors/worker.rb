@@ -27,7 +27,6 @@ module Plait
           @ended = []
         end
 
-        # @return [Worker, nil]
         def [](number) = @live[number]
 
         def size = @live.size
@@ -45,8 +44,6 @@ module Plait
         end
 
         # Gives idle ractors items that wait at others.
-        # @yieldparam idle [Worker]
-        # @yieldparam job [Job]
         def balance
           return if @live.each_value.none? { |worker| worker.jobs.size > 1 }
 
@@ -156,7 +153,6 @@ module Plait
         end
 
         # @param index [Integer] of the item that it has answered
-        # @return [Job, nil]
         def finish(index)
           job = @jobs.find { |given| given.index == index }
           @jobs.delete(job)
@@ -195,8 +191,6 @@ module Plait
         # @return [Boolean] whether Ruby has removed the ractor
         def over? = @ractor.nil? || @ractor.inspect.end_with?("terminated>")
       end
-
-      private_constant :Worker, :Workers
     end
   end
 end

@@ -146,7 +146,6 @@ module Plait
         # @raise [ThreadError] when the system gives no thread
         def prepare = @lock.synchronize { @thread ||= Thread.new { watch } }
 
-        # @param error [Class<TimeoutError>]
         # @return [Object] the block's value
         # @raise [TimeoutError] of the given class
         def enforce(seconds, error = TimeoutError, &block)
@@ -259,8 +258,6 @@ module Plait
           def close = @pipe.close
         end
       end
-
-      private_constant :WorkerLoop, :TimedAttempt, :Clock, :Tickets
     end
   end
 end

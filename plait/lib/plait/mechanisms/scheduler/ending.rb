@@ -75,7 +75,6 @@ module Plait
         run_until(GRACE) { @strands.over? || Deadline.now > limit }
       end
 
-      # @yieldparam fiber [Fiber]
       # @yieldreturn [Boolean] whether it still has something to do
       def cancel_each(fibers)
         fibers.each { |fiber| interrupt(fiber, Mechanisms::Interruption, "its event loop ends") { yield fiber } }

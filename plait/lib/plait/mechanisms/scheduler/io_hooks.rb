@@ -171,7 +171,6 @@ module Plait
 
       NATIVE = IO.method(:select)
       MASKS = [IO::READABLE, IO::WRITABLE, IO::PRIORITY].freeze
-      private_constant :NATIVE, :MASKS
 
       # Ends a watch that is no longer needed.
       class Done < Exception; end # rubocop:disable Lint/InheritException
@@ -222,7 +221,6 @@ module Plait
       end
 
       # @param timeout [Numeric, nil] seconds
-      # @return [Array(Array, Array, Array), nil]
       def wait(timeout)
         limit = timeout && (Deadline.now + timeout)
         until (ready = Select.look(@lists))

@@ -9,7 +9,6 @@ module Plait
     # its own. A strand that has finished a job takes the next from the queue without going through the loop.
     class Strands
       State = Mechanisms::State
-      private_constant :State
 
       # Room under the kernel's vm.max_map_count for the program's own maps.
       SPARE_MAPS = 4_096
@@ -57,7 +56,6 @@ module Plait
       # @return [Boolean] whether a waiting job can get one now
       def runnable? = !@jobs.empty? && !starved?
 
-      # @param job [#run]
       def push(job) = @jobs << job
 
       # Called by the loop: runs the next job until it waits or ends.

@@ -89,7 +89,6 @@ module Plait
         park { |wait| wake(wait) }
       end
 
-      # @return [Process::Status]
       def process_wait(pid, flags)
         now = Process::Status.wait(pid, flags | Process::WNOHANG)
         return now if now # it has ended, or is no child of ours, which pidfd_open(2) would not tell

@@ -32,7 +32,6 @@ module Plait
 
       # Suspends the current fiber until its wait is woken.
       # @param timeout [Numeric, nil] seconds
-      # @yieldparam wait [Wait]
       # @return [Boolean] whether it was woken, not timed out
       # @api private
       def park(timeout = nil)

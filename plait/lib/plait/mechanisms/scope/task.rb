@@ -83,7 +83,6 @@ module Plait
       RING = "a task can't wait for its own end, nor for that of one that waits for it"
       STARVED = "every running task of this scope waits for others, and the limit: leaves these no room to run; raise it, or " \
                 "wait for them outside of the tasks"
-      private_constant :RING, :STARVED
 
       def initialize
         @tasks = {}.compare_by_identity

@@ -16,7 +16,6 @@ module Plait
       STOP = 2
       # Seconds between two looks whether the parent is still there.
       LOOK = 0.2
-      private_constant :START, :STOP, :LOOK
 
       # It did not come up.
       class StartError < Error; end

@@ -13,7 +13,6 @@ module Plait
       JARS = "jruby-*.jar"
       # Where Bundler keeps what it has replaced.
       HIDDEN = %w[BUNDLER_ORIG_GEM_HOME BUNDLER_ORIG_GEM_PATH].freeze
-      private_constant :LIB, :JARS, :HIDDEN
 
       class << self
         # @return [JRuby, nil] nil where there is none

@@ -16,7 +16,6 @@ module Plait
       STOP = 15
       # Waits for the end of its standard input, which is the end of this process.
       KEEPER = 'read line; kill -s "$0" "$1"'
-      private_constant :START, :STOP, :KEEPER
 
       # @return [Integer]
       attr_reader :port

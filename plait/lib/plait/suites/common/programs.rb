@@ -11,7 +11,6 @@ module Plait
 
       # Seconds for the program's last words, once it has ended: a process that has left the group may hold on to the pipes.
       LAST_WORDS = 5
-      private_constant :LAST_WORDS
 
       # - `status` a Process::Status, nil of a program that had to be killed
       # - `output`, `error` all that it has printed
@@ -45,7 +44,6 @@ module Plait
 
         private
 
-        # @yieldreturn [Process::Status, nil]
         def reading(pipes)
           texts = pipes.map { StringIO.new }
           readers = pipes.zip(texts).map { |pipe, text| Thread.new { IO.copy_stream(pipe, text) } }

@@ -39,7 +39,6 @@ module Plait
       private
 
       # A subclass names the options that it takes.
-      # @return [Array<Lab::Workload>]
       def build(**) = raise(NotImplementedError, "#{self.class}#build")
 
       # @param on [Array<Symbol, Array<Symbol>>, nil] keeps only these mechanisms

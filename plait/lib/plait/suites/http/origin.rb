@@ -14,7 +14,6 @@ module Plait
       WANTED = 20_000
       # The limit of macOS, although it reports none.
       MODEST = 10_240
-      private_constant :WANTED, :MODEST
 
       module_function
 
@@ -34,7 +33,6 @@ module Plait
       rescue SystemCallError
         false
       end
-      private_class_method :sufficient?, :try
     end
 
     # A small HTTP/1.1 server on the loopback to measure clients against: in a process of its own, so that it takes
@@ -52,7 +50,6 @@ module Plait
       HOST = "127.0.0.1"
       # Bytes of the body at `/`.
       SIZE = 612
-      private_constant :SIZE
 
       # Starts an origin, yields it, stops it whatever happens.
       # @param options [Hash] as for {.start}

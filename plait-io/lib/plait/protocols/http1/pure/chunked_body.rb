@@ -135,10 +135,8 @@ module Plait
           # @return [Boolean] see ChunkedBody
           def pardoned? = @pardoned || false
 
-          # @return [Integer]
           def size = @digits.hex
 
-          # @param byte [String]
           # @param at [Integer] where it stands
           # @return [Boolean] whether it was the line's last
           # @raise [Broken]
@@ -224,7 +222,6 @@ module Plait
             @state = :begin
           end
 
-          # @param byte [String]
           # @param at [Integer] where it stands
           # @return [Boolean] whether it was the message's last
           # @raise [Broken]
@@ -312,7 +309,6 @@ module Plait
             byte.match?(CONTROL_BYTE) ? :control : otherwise
           end
         end
-        private_constant :ChunkLine, :TrailerSection
 
         # As many bytes as Content-Length says.
         class LengthBody
@@ -370,7 +366,6 @@ module Plait
           # @return [Symbol, nil] the rule that is broken when the message ends here
           def unfinished = nil
 
-          # @return [Array<Field>]
           def trailers = []
         end
       end

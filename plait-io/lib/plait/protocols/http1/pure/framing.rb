@@ -17,7 +17,6 @@ module Plait
           class << self
             # @param line [String] binary, free of control bytes
             # @param at [Integer] where it stands
-            # @return [Field]
             # @raise [Broken]
             def parse(line, at)
               colon = line.match(TOKEN_RUN, 0).end(0)
@@ -44,7 +43,6 @@ module Plait
 
           # @return [String] binary
           attr_reader :name, :value
-          # @return [Integer]
           attr_reader :name_at, :value_at
 
           def initialize(name, value, name_at, value_at)
@@ -68,7 +66,6 @@ module Plait
             end
           end
 
-          # @return [Array(String, String)]
           def to_a = [Text.name(@name), Text.of(@value)]
         end
 
@@ -79,7 +76,6 @@ module Plait
           # @return [Integer, nil] what Content-Length says
           attr_reader :content_length
 
-          # @param start [StartLine]
           # @raise [Broken]
           def initialize(exchange, start, limits)
             @exchange = exchange
@@ -104,7 +100,6 @@ module Plait
           # At the empty line.
           #
           # @param at [Integer] where it stands
-          # @raise [Broken]
           def judge_all(at)
             raise Broken.new(:no_upgrade, at) if upgrade? && !@seen["upgrade"]
           end
@@ -203,7 +198,6 @@ module Plait
             def name(bytes) = -of(bytes)
           end
         end
-        private_constant :Field, :Framing, :Text
       end
     end
   end

@@ -15,7 +15,6 @@ module Plait
           # @return [String] as it came, frozen and binary
           attr_reader :bytes
 
-          # @param start [StartLine]
           def initialize(bytes, start, fields, framing)
             @bytes = bytes
             @start = start
@@ -26,7 +25,6 @@ module Plait
           # @return [String] "1.0" or "1.1"
           def version = "1.#{@start.minor}"
 
-          # @return [Integer]
           def status = @start.status
 
           # @return [String] may be empty
@@ -68,7 +66,6 @@ module Plait
           def values(name) = @fields.select { |field| field.name.casecmp?(name) }.map { |field| Text.of(field.value) }
 
           # @yieldparam name [String] as it came
-          # @yieldparam value [String]
           def each
             return to_enum(:each) unless block_given?
 
@@ -94,7 +91,6 @@ module Plait
 
           # @param bytes [String] binary, always from the head's first byte
           # @return [Head, nil] nil when more bytes are needed
-          # @raise [Broken]
           def read(bytes)
             largest = @limits.head
             window = bytes.bytesize > largest ? bytes.byteslice(0, largest) : bytes
@@ -180,8 +176,6 @@ module Plait
         # The first line of a response: HTTP/1.minor, its status, and the reason (binary).
         StartLine = Struct.new(:minor, :status, :reason) do
           # @param line [String] binary, free of control bytes
-          # @return [StartLine]
-          # @raise [Broken]
           def self.parse(line)
             raise Broken.new(:not_http, line.bytesize) unless line.start_with?("HTTP/")
 
@@ -199,9 +193,7 @@ module Plait
 
             version[2].to_i
           end
-          private_class_method :version_of
         end
-        private_constant :HeadReader, :StartLine
       end
     end
   end

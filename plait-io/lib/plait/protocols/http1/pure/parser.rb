@@ -180,7 +180,6 @@ module Plait
 
         # The request that a response belongs to: its kind, and how many 1xx responses it has had.
         Exchange = Struct.new(:head, :connect, :upgrade, :interims)
-        private_constant :Exchange
       end
     end
   end

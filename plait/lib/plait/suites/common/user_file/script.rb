@@ -11,7 +11,6 @@ module Plait
       # The modules of the files that were read, each under the name of its file: what a file defines needs a name, for
       # Marshal to carry it between processes, and for messages. A file may have the name of a class: ::File.
       module Files
-        # @param script [Module]
         # @return [Module] the same; it has the name of one that was read before from a file of that name
         def self.add(path, script)
           name = constant(path)

@@ -16,7 +16,6 @@ module Plait
         REQUEST_LINE = %r{\A[A-Z]+ (?<target>/(?:bytes/(?<size>\d{1,9}))?(?:\?\S*)?|/stats) HTTP/1\.1\r\n}
         # Seconds before the next try where the process has no descriptor left for a connection.
         PAUSE = 0.01
-        private_constant :BACKLOG, :LONGEST_HEAD, :REQUEST_LINE, :PAUSE
 
         # @param latency [Float] seconds between a request and its answer
         # @param parent [Integer] the process without which this one ends
