@@ -105,7 +105,7 @@ class SidekiqTroublesTest < Minitest::Test
     def channel.knock = nil
     thread = Thread.new do
       Thread.handle_interrupt(Object => :never) do
-        Plait::Mechanisms::Sidekiq.const_get(:Listener).new(channel, Plait::Deadline.after(3600)).stop
+        Plait::Mechanisms::Sidekiq.const_get(:Listener).new(channel, Plait::Deadline.after(3600), 1).stop
       end
     end
     assert_same(thread, thread.join(60))

@@ -264,14 +264,18 @@ module Plait
         BEAT = 10
         # Seconds for which Redis may be unreachable.
         OUTAGE = 30
-        # Seconds between two reads where messages come fast; raising it saves commands, and a message is read later.
-        GATHER = 0.005
-        private_constant :GATHER
+        # Seconds between two reads where messages come fast, for each item that may be under way, and at most; raising it saves
+        # commands, and a message is read later.
+        GATHER = 0.000_04
+        LONGEST = 0.020
+        private_constant :GATHER, :LONGEST
 
         # @param deadline [Deadline, nil] there is a tick at this moment, with or without Redis
+        # @param limit [Integer] items under way at most
         # @return [Listener] a running one
-        def initialize(channel, deadline)
+        def initialize(channel, deadline, limit)
           @channel = channel
+          @pause = [GATHER * limit, LONGEST].min
           @messages = Thread::Queue.new
           @beaten = @heard = @ticked = Deadline.now
           @alarm = start { ring(deadline) } if deadline
@@ -324,7 +328,7 @@ module Plait
           @heard = Deadline.now
           beat if @heard > @beaten + BEAT || @channel.heavy?
           tick
-          sleep(GATHER) if messages.size > 1
+          sleep(@pause) if messages.size > 1
         rescue ::RedisClient::Error => e
           raise if Deadline.now > @heard + OUTAGE || !Redis.passing?(e)
 

@@ -114,7 +114,7 @@ module Plait
         def open_channel
           @terms = terms
           in_time { Redis.reached { @channel.open } }
-          @listener = Listener.new(@channel, @policy.deadline)
+          @listener = Listener.new(@channel, @policy.deadline, @limit)
         end
 
         def abandon
