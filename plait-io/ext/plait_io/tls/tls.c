@@ -35,6 +35,12 @@ static struct {
 
 static const char *reason;
 
+/* A connection whose failure came behind data, and why it failed: libssl forgets that before the next call, which reports it. */
+static struct {
+    const struct ssl_st *ssl;
+    const char *reason;
+} late;
+
 static const struct {
     const char *name;
     void *place;
@@ -69,6 +75,7 @@ bool tls_find(const char *extension) {
 void tls_begin(struct ssl_st *ssl) {
     libssl.set_read_ahead(ssl, 1);
     libssl.set_options(ssl, NO_RENEGOTIATION);
+    if (late.ssl == ssl) late.ssl = NULL; /* of an earlier connection at this place in memory */
 }
 
 void tls_keep(struct ssl_st *ssl) {
@@ -90,6 +97,12 @@ static int tls_errno_of(struct ssl_st *ssl, int result, int failed) {
     return why == ZERO_RETURN ? 0 : failed;
 }
 
+static void tls_remember_reason(const struct ssl_st *ssl, bool behind_data) {
+    if (late.ssl == ssl) reason = late.reason;
+    late.ssl = behind_data ? ssl : NULL;
+    late.reason = reason;
+}
+
 ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
     size_t done = 0, size;
     int error = EAGAIN, result = 1;
@@ -104,6 +117,7 @@ ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
     }
     if (result != 1) error = tls_errno_of(ssl, result, EPROTO);
     *drained = result != 1 && error == EAGAIN;
+    if (result != 1 && error == EPROTO) tls_remember_reason(ssl, done > 0);
     if (done > 0) return (ssize_t)done;
 
     errno = error;
