@@ -30,7 +30,7 @@ module Bench
 
           def upload(url) = File.open(file) { |opened| @client.post(url, multipart: { note: "a", file: opened }).body }
 
-          def download(url, to) = @client.get(url) { |answer| answer.each_piece { |piece| to.write(piece) } }
+          def download(url, to) = @client.get(url) { |answer| answer.save(to) }
         end
 
         # By one started Net::HTTP.

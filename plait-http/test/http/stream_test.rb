@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "scripted_origin"
+require "pathname"
+require "stringio"
+require "tmpdir"
 require "zlib"
 
 # Bodies that are read outside of a block, and line by line.
@@ -8,6 +11,19 @@ class HTTPStreamTest < Minitest::Test
   include ClientCases
 
   LINES = "one\ntwo\r\n\nw\u00f6rter\nlast"
+
+  # @yieldparam to [String, Pathname, #write] each kind that a body is saved to
+  def assert_saved(body)
+    Dir.mktmpdir do |folder|
+      paths = %w[a b c].map { |name| File.join(folder, name) }
+      File.open(paths.last, "wb") do |file|
+        text = StringIO.new("".b)
+        [paths[0], Pathname(paths[1]), file, text].each { |to| assert_equal(body.bytesize, yield(to)) }
+        assert_equal(body, text.string)
+      end
+      paths.each { |path| assert_equal(body, File.binread(path)) }
+    end
+  end
 
   def chunked(*pieces, fields: [])
     lambda do |io, _|
@@ -52,6 +68,45 @@ class HTTPStreamTest < Minitest::Test
       assert_equal([1, 1], origin.requests.map(&:connection))
       assert_raises(Plait::UsageError) { response.each_piece { nil } }
       response.close
+    end
+  end
+
+  def test_a_body_is_saved
+    body = Random.new(1).bytes(300_000)
+    zipped = ["Content-Encoding: gzip"]
+    pages = { "/whole" => always(body), "/pieces" => chunked(*body.scan(/.{1,70000}/mn)), "/none" => always(""),
+              "/zipped" => always(Zlib.gzip(body), fields: zipped), "/zipped/pieces" => chunked(Zlib.gzip(body), fields: zipped) }
+    with_origin(**pages) do |client, origin|
+      pages.each_key do |path|
+        wanted = path == "/none" ? "" : body
+        kept = client.get(origin.url(path))
+        assert_saved(wanted) { |to| client.get(origin.url(path)) { |response| break response.save(to) } }
+        assert_saved(wanted) { |to| client.stream(:get, origin.url(path)).save(to) }
+        assert_saved(wanted) { |to| kept.save(to) }
+      end
+    end
+  end
+
+  # It may keep the Strings.
+  def test_a_body_is_saved_to_any_object_that_is_written_to
+    body = Random.new(1).bytes(300_000)
+    pieces = []
+    pieces.define_singleton_method(:write) { |piece| self << piece }
+    with_origin("/x" => always(body)) do |client, origin|
+      assert_equal(300_000, client.get(origin.url("/x")) { |response| response.save(pieces) })
+      assert_equal(body, pieces.join)
+    end
+  end
+
+  def test_a_body_that_is_cut_is_an_error_where_it_is_saved
+    cut = ->(io, _) { io.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n#{"x" * 70_000}") && io.close }
+    with_origin("/cut" => cut) do |client, origin|
+      Dir.mktmpdir do |folder|
+        path = File.join(folder, "cut")
+        assert_raises(Plait::TruncatedError) { client.get(origin.url("/cut")) { |response| response.save(path) } }
+        assert_equal(70_000, File.size(path))
+        assert_raises(Errno::ENOENT) { client.get(origin.url("/cut")) { |response| response.save(File.join(folder, "no", "x")) } }
+      end
     end
   end
 

@@ -66,7 +66,7 @@ module Plait
         end
 
         # @return [String, nil] binary; nil at the end
-        def read_piece
+        def read_piece(_buffer = nil)
           return unless @streaming
 
           piece = nil

@@ -103,7 +103,7 @@ module Plait
       end
 
       # @return [String, nil] of the body of the opened response: binary, 64 KiB at most; nil at its end
-      def read_piece
+      def read_piece(_buffer = nil)
         return if @read_out
 
         misuse!(:nothing_to_read) if @state == :idle && !@guard.locked?

@@ -191,6 +191,26 @@ module Plait
         yield body unless body.nil? || body.empty?
       end
 
+      # Writes the body as it comes. A compressed one is written as it was before.
+      # @param to [String, Pathname, #write] the path of a file, which is made or overwritten; or what takes the pieces
+      # @return [Integer] bytes
+      # @raise [SystemCallError] of the file; one that is cut short stays as it is
+      # @raise (see Client#request)
+      # @example
+      #   api.get("/big") { |response| response.raise_for_status!.save("big.tar") }
+      def save(to)
+        path = to.is_a?(String) || (defined?(::Pathname) && to.is_a?(::Pathname))
+        return File.open(to, "wb") { |file| save(file) } if path
+
+        bytes = 0
+        copies = to.respond_to?(:to_io) # as a File or a Tempfile; an object of another kind may keep the String
+        (@source && copies ? @source.method(:each_in_place) : method(:each_piece)).call do |piece|
+          to.write(piece)
+          bytes += piece.bytesize
+        end
+        bytes
+      end
+
       # The body line by line, as it comes.
       # @param chomp [Boolean] without the end of the line
       # @yieldparam line [String] in the encoding of {#text}

@@ -344,13 +344,14 @@ static bool wire_body_receive_bytes(struct exchange *exchange, VALUE piece) {
     return true;
 }
 
-VALUE plait_wire_receive_piece(struct exchange *exchange) {
+VALUE plait_wire_receive_piece(struct exchange *exchange, VALUE buffer) {
     struct wire *wire = exchange->wire;
     plait_wire_load(exchange);
     exchange->head.framing = wire->framing;
     exchange->consumed = wire->consumed;
     exchange->answer_began = true;
-    VALUE piece = rb_str_buf_new((long)(exchange->size < PIECE ? exchange->size : PIECE));
+    VALUE piece = NIL_P(buffer) ? rb_str_buf_new((long)(exchange->size < PIECE ? exchange->size : PIECE)) : buffer;
+    if (!NIL_P(buffer)) rb_str_set_len(buffer, 0);
     if (wire_body_receive_bytes(exchange, piece)) {
         plait_response_time_read(wire->response, plait_now() - wire->began);
         wire_body_end_piecewise(exchange);
@@ -358,6 +359,7 @@ VALUE plait_wire_receive_piece(struct exchange *exchange) {
         wire->consumed = exchange->consumed;
         plait_wire_store(exchange);
     }
-    return RSTRING_LEN(piece) > 0 ? rb_str_resize(piece, RSTRING_LEN(piece)) : Qnil;
+    if (RSTRING_LEN(piece) == 0) return Qnil;
+    return NIL_P(buffer) ? rb_str_resize(piece, RSTRING_LEN(piece)) : buffer;
 }
 

@@ -25,6 +25,6 @@ VALUE plait_wire_conclude_filling(struct exchange *exchange);
 VALUE plait_wire_receive_head(struct exchange *exchange);
 
 /* The next bytes of that body, or nil at its end. */
-VALUE plait_wire_receive_piece(struct exchange *exchange);
+VALUE plait_wire_receive_piece(struct exchange *exchange, VALUE buffer);
 
 #endif

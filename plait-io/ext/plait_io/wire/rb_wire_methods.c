@@ -126,7 +126,7 @@ static VALUE wire_run_open(VALUE argument) {
 
 static VALUE wire_run_read_piece(VALUE argument) {
     struct exchange *exchange = (struct exchange *)argument;
-    return wire_finished(exchange, plait_wire_receive_piece(exchange));
+    return wire_finished(exchange, plait_wire_receive_piece(exchange, exchange->first));
 }
 
 /* The body is not sent any more when the answer is there: the peer may still wait for it. */
@@ -219,16 +219,23 @@ static VALUE wire_resume(VALUE self, VALUE body) {
     return plait_wire_guarded(&exchange, wire_run_resume);
 }
 
-static VALUE wire_read_piece(VALUE self) {
+/* read_piece(buffer = nil): with one, the piece is in it */
+static VALUE wire_read_piece(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 0, 1);
+    VALUE buffer = argc == 1 ? argv[0] : Qnil;
+    if (!NIL_P(buffer)) rb_str_modify(StringValue(buffer));
     struct wire *wire = plait_wire_of(self);
     if (wire->read_out) return Qnil;
     if (wire->state == WIRE_IDLE && !wire->busy) plait_wire_misuse(self, "nothing_to_read");
 
     struct exchange exchange;
     plait_wire_init_exchange(&exchange, self);
+    exchange.first = buffer;
     plait_wire_enter(&exchange, WIRE_STREAMING);
     exchange.drained = false;
-    return plait_wire_guarded(&exchange, wire_run_read_piece);
+    VALUE piece = plait_wire_guarded(&exchange, wire_run_read_piece);
+    RB_GC_GUARD(buffer);
+    return piece;
 }
 
 static VALUE wire_reusable(VALUE self) {
@@ -329,7 +336,7 @@ static void wire_define(VALUE http) {
     rb_define_method(wire, "get", wire_get, 5);
     rb_define_method(wire, "call", wire_call, 5);
     rb_define_method(wire, "open", wire_open, 5);
-    rb_define_method(wire, "read_piece", wire_read_piece, 0);
+    rb_define_method(wire, "read_piece", wire_read_piece, -1);
     rb_define_method(wire, "expect_continue", wire_expect_continue, 4);
     rb_define_method(wire, "resume", wire_resume, 1);
     rb_define_method(wire, "reusable?", wire_reusable, 0);

@@ -44,6 +44,8 @@ module Plait
         # Bytes that are read for nothing, and seconds that it may take, to use the connection again.
         SMALL = 64 * 1024
         PATIENCE = 0.1
+        # Bytes of a piece at most.
+        PIECE = 64 * 1024
 
         # @param wire [Wire] on which the response was opened
         # @yieldparam error [Error] that ends the body
@@ -69,6 +71,12 @@ module Plait
           raise ours ? @tell.call(e) : e
         end
 
+        # As {each}, and each piece may be the same String.
+        def each_in_place(&block)
+          @buffer = String.new(capacity: PIECE) unless @decoder
+          each(&block)
+        end
+
         # The caller has stopped reading it.
         def close = stop
 
@@ -92,7 +100,7 @@ module Plait
         end
 
         def receive(&block)
-          while (piece = @wire.read_piece)
+          while (piece = @wire.read_piece(@buffer))
             @decoder ? @decoder.decode(piece, &block) : yield(piece)
           end
           @decoder&.finish
