@@ -86,6 +86,11 @@ module Plait
       interrupt(task) unless task.done?
     end
 
+    # Takes a task back that has not begun, since the system gave no thread for it.
+    # @return [Boolean] false: it has begun
+    # @api private
+    def withdraw(task) = !synchronize { @backlog.delete(task) }.nil?
+
     # @api private
     # @raise [UsageError] when that would never end
     def wait_for(task)
@@ -183,15 +188,21 @@ module Plait
 
     def abort_if_failed = raise(Aborted)
 
+    # A failure is noted before the task counts as over, so that the owner can't end without it.
     def finish(task, value, error)
+      fails = false
       following = synchronize do
+        fails = fail_with(error)
         task.complete(value, error)
         @running.delete(task)
         announce
         next_in_line
       end
       begin_task(following) if following
-      fail_fast(error) if error && !error.is_a?(CancelledError)
+      return unless fails
+
+      cancel
+      interrupt_owner
     end
 
     def next_in_line
@@ -202,14 +213,13 @@ module Plait
       task
     end
 
-    def fail_fast(error)
-      return if @options.on_error == :collect && error.is_a?(StandardError)
+    # @return [Boolean] whether the error is the first that ends the scope
+    def fail_with(error)
+      return false if error.nil? || error.is_a?(CancelledError) || @failure
+      return false if @options.on_error == :collect && error.is_a?(StandardError)
 
-      first = synchronize { @failure.nil? && (@failure = error) }
-      return unless first
-
-      cancel
-      interrupt_owner
+      @failure = error
+      true
     end
 
     def body(&block)
