@@ -16,6 +16,8 @@ module Plait
       class ChildProcess
         # Seconds that a child has for the `ensure` blocks of its bodies before it is killed.
         GRACE = 2.0
+        # Seconds for a child whose bodies are all over to write out what its files hold, and to end.
+        LEAVING = 60.0
         FIRST_PAUSE = 0.0005
         LONGEST_PAUSE = 0.02
         # Bytes read at once.
@@ -27,7 +29,7 @@ module Plait
         def self.stop(children, terminate: true)
           children.each(&:terminate) if terminate
           children.each(&:hang_up)
-          await(children)
+          await(children, terminate ? GRACE : LEAVING)
         ensure
           Readiness.uninterruptible do
             children.each(&:kill)
@@ -36,8 +38,8 @@ module Plait
           end
         end
 
-        def self.await(children)
-          deadline = Deadline.new(Deadline.now + GRACE)
+        def self.await(children, seconds)
+          deadline = Deadline.after(seconds)
           pause = FIRST_PAUSE
           until children.all?(&:over?) || deadline.expired?
             sleep(pause)
