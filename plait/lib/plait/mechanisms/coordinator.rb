@@ -105,7 +105,7 @@ module Plait
       supply = @executor.supply(source, deadline, hasty: @options.on_error == :raise)
       return draw(supply) if supply
 
-      deadline.nil? || late? || in_a_loop? ? pull(source) : pull_in_time(deadline)
+      deadline.nil? || in_a_loop? ? pull(source) : pull_in_time(deadline)
     end
 
     def draw(supply)
@@ -115,8 +115,11 @@ module Plait
 
     # (Not inside an event loop, where an interruption can't be held back while an outcome is handed over.)
     def pull_in_time(deadline)
+      seconds = deadline.remaining
+      return cut_off unless seconds.positive? # for Timeout.timeout 0 is no limit
+
       ended = OVERDUE.dup
-      Timeout.timeout(deadline.remaining, SourceOverdue, ended) { pull(source) { |&block| undisturbed(&block) } }
+      Timeout.timeout(seconds, SourceOverdue, ended) { pull(source) { |&block| undisturbed(&block) } }
     rescue SourceOverdue => e
       raise unless e.message.equal?(ended) # of a run around this one
 
