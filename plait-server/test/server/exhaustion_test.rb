@@ -4,6 +4,8 @@ require "test_helper"
 require "tmpdir"
 require "plait/server"
 require "support/certificates"
+require "support/fresh_ruby"
+require "support/refused_thread"
 require_relative "http2/raw_connection"
 require_relative "lone_server"
 
@@ -39,6 +41,45 @@ class ServerExhaustionTest < Minitest::Test
         assert_operator(tell[:memory] - before, :<, 2_000_000, "bytes of memory")
       end
     end
+  end
+
+  # Three requests that meet each other in the app need three threads.
+  REFUSED = <<~RUBY
+    require "plait/server"
+    require "socket"
+
+    Process::Sys.setuid(20_000 + (Process.pid % 40_000)) if Process.uid.zero?
+    here = Queue.new
+    app = lambda do |env|
+      number = env["PATH_INFO"][1..].to_i
+      here << 1
+      sleep(0.001) until here.size >= number
+      [200, {}, ["x"]]
+    end
+    server = Plait::Server.new(app, on: :threads, limit: 8, folder: "/tmp")
+    port = server.listen("tcp://127.0.0.1:0").port
+    thread = server.start
+    ask = lambda do |path|
+      socket = TCPSocket.new("127.0.0.1", port)
+      socket.write("GET \#{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      socket
+    end
+    ask.call("/1").read
+    soft, hard = Process.getrlimit(:NPROC)
+    Process.setrlimit(:NPROC, Dir.children("/proc/self/task").size, hard)
+    Array.new(5) { ask.call("/1") }.each(&:read)
+    Process.setrlimit(:NPROC, soft, hard)
+    here.clear
+    Array.new(3) { ask.call("/3") }.each(&:read)
+    server.stop(within: 1)
+    thread.join
+    puts "three at once"
+  RUBY
+
+  def test_threads_come_back_when_the_system_has_refused_some
+    Support::RefusedThread.need_survival
+    result = Support::FreshRuby.run(REFUSED)
+    assert_equal(["three at once\n", ""], [result.out, result.err])
   end
 
   # A frame of some bytes is all that such an answer costs the peer.

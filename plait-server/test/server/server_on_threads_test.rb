@@ -38,6 +38,23 @@ class ServerOnThreadsTest < Minitest::Test
     assert_empty(called)
   end
 
+  # The other requests' threads are not in the child, and their stacks are used again.
+  def test_a_timeout_in_a_fork_that_an_app_has_made
+    others = Thread::Queue.new
+    serve(lint: false) do |env|
+      next [200, {}, [(others.pop && "other")]] unless env["PATH_INFO"] == "/fork"
+
+      wait_until { count(:running) == 4 }
+      [200, {}, [timeout_in_a_fork]]
+    end
+    caller = connect.send("GET /fork HTTP/1.1\r\nHost: a\r\n\r\n")
+    waiting = Array.new(3) { connect.send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n") }
+    assert_equal("timeout", caller.hear.body)
+  ensure
+    3.times { others << true }
+    waiting&.each(&:hear)
+  end
+
   private
 
   # @return [Integer] of 300
@@ -52,5 +69,22 @@ class ServerOnThreadsTest < Minitest::Test
   def overloaded?
     moments = Array.new(@begun.size) { @begun.pop }
     moments.each_cons(QUEUE + 2).any? { |first, *, last| last - first > PATIENCE / 2 }
+  end
+
+  def timeout_in_a_fork
+    reader, writer = IO.pipe
+    pid = fork do
+      Array.new(12) { Thread.new { [1].sort_by { Array.new(300) { |n| n.to_s * 9 }.hash } } }.each(&:join)
+      Timeout.timeout(0.2) { sleep }
+    rescue Timeout::Error
+      writer.syswrite("timeout")
+    ensure
+      exit!(0)
+    end
+    writer.close
+    reader.read
+  ensure
+    Process.wait(pid)
+    reader.close
   end
 end

@@ -33,8 +33,8 @@ static struct server_connection *server_exchange_connection_of(VALUE self, struc
     exchange.number = (int)(ticket & ((1 << GENERATION_SHIFT) - 1));
     exchange.generation = (uint32_t)(ticket >> GENERATION_SHIFT);
     struct server_connection *connection = plait_server_connection(&exchange);
-    /* One in a list has its next request complete, which waits for a worker. */
-    return connection && connection->busy && !connection->listed ? connection : NULL;
+    /* After the answer the app has nothing to do with it, though it has that number until its next request begins. */
+    return connection && connection->given ? connection : NULL;
 }
 
 /* write(parts): an Array of Strings. Returns the bytes that the peer has not taken, or nil when it is gone. */
@@ -178,9 +178,12 @@ static VALUE server_exchange_detach(VALUE self) {
     return rb_ary_new_from_args(3, INT2NUM(number), rest, secure);
 }
 
-/* env: of the request, while its app runs; else nil */
+/* env: of the request, while its app runs; else nil, also in a fork that an app has made */
 static VALUE server_exchange_env(VALUE self) {
-    const struct exchange *exchange = plait_server_of(RSTRUCT_GET(self, 0))->performing;
+    const struct rb_server *server = plait_server_of(RSTRUCT_GET(self, 0));
+    if (server->generation != plait_generation()) return Qnil;
+
+    const struct exchange *exchange = server->performing;
     while (exchange && exchange->handle != self) exchange = exchange->next;
     return exchange ? exchange->env : Qnil;
 }

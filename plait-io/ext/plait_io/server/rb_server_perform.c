@@ -231,14 +231,20 @@ int plait_server_perform(struct exchange *exchange) {
     return server_perform_forget_request(exchange->server, state);
 }
 
+/* NULL in a fork that an app has made: the others lie on the stacks of threads that are not there. */
+static const struct exchange *server_perform_first(VALUE self) {
+    const struct rb_server *server = plait_server_of(self);
+    return server->generation == plait_generation() ? server->performing : NULL;
+}
+
 /*
  * raise_into(thread, exception): as Thread#raise, if a request runs its app there; whether it does. No other thread runs in
- * between, so that the exception meets that request.
+ * between, so that the exception meets that request. In a fork that an app has made it always is raised.
  */
 static VALUE server_perform_raise_into(VALUE self, VALUE thread, VALUE exception) {
-    const struct exchange *exchange = plait_server_of(self)->performing;
+    const struct exchange *exchange = server_perform_first(self);
     while (exchange && exchange->thread != thread) exchange = exchange->next;
-    if (!exchange) return Qfalse;
+    if (!exchange && plait_server_of(self)->generation == plait_generation()) return Qfalse;
 
     rb_funcall(thread_raise, id_bind_call, 2, thread, exception);
     return Qtrue;
@@ -247,7 +253,7 @@ static VALUE server_perform_raise_into(VALUE self, VALUE thread, VALUE exception
 /* current_on(thread): [fiber, env] of each request that runs its app there */
 static VALUE server_perform_current_on(VALUE self, VALUE thread) {
     VALUE pairs = rb_ary_new();
-    for (const struct exchange *exchange = plait_server_of(self)->performing; exchange; exchange = exchange->next) {
+    for (const struct exchange *exchange = server_perform_first(self); exchange; exchange = exchange->next) {
         if (exchange->thread == thread) rb_ary_push(pairs, rb_assoc_new(exchange->fiber, exchange->env));
     }
     return pairs;

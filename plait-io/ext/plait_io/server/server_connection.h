@@ -95,6 +95,7 @@ struct server_connection {
     uint8_t minor;                /* of the current request: HTTP/1.minor */
     bool to_head;                 /* its method is HEAD: no answer to it has a body */
     bool busy;                    /* a worker has it */
+    bool given;                   /* the app has its current request */
     bool listed;                  /* it is in the list of the ready ones, or waits for a worker */
     bool readable;                /* there may be bytes in the kernel */
     bool ended;                   /* the peer sends nothing more */

@@ -414,6 +414,7 @@ int server_receive(struct server *server, struct server_connection *connection, 
 int server_begin(struct server *server, struct server_connection *connection, const struct server_request *request) {
     struct server_intake *intake = connection->intake;
     connection->requests++;
+    connection->given = true;
     server->counts.requests++;
     connection->answering = connection->open_ended = false;
     if (intake) {

@@ -26,7 +26,7 @@ int server_supply(struct server_connection *connection, struct server_remainder 
 
 /* The kernel may have reported room while the worker had the connection: so its socket is tried once more. */
 void server_leave_to_peer(struct server *server, struct server_connection *connection, bool persistent, double now) {
-    connection->busy = false;
+    connection->busy = connection->given = false;
     if (!persistent) connection->closing = true;
     server_enqueue(server, connection, SERVER_STALLED, now);
     server_make_ready(server, connection);

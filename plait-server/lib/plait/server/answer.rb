@@ -66,9 +66,12 @@ module Plait
         raise TypeError, "a body yields Strings, not #{part.class}" unless part.is_a?(String)
 
         return self if bodiless?
+        raise Lost if @broken
 
+        @broken = true
         count(part.bytesize)
         write(*framed(part)) unless part.empty?
+        @broken = false
         self
       end
 
@@ -107,6 +110,8 @@ module Plait
       # @return [Boolean] whether the connection can be used again
       # @raise [LocalProtocolError] when the body was shorter than its Content-Length
       def finish
+        raise Lost if @broken # the app has rescued what broke it
+
         flush
         write(LAST_CHUNK) if @framing == :chunked
         short if @framing == :length && @sent < @length
@@ -192,10 +197,13 @@ module Plait
 
       def write(*parts)
         parts.unshift(head) unless @started
-        @started = true
-        return settle(@exchange.write(parts), OUTBOX) if parts.all? { |part| part.bytesize <= PIECE }
-
-        parts.each { |part| write_slowly(part) }
+        @started = @broken = true
+        if parts.all? { |part| part.bytesize <= PIECE }
+          settle(@exchange.write(parts), OUTBOX)
+        else
+          parts.each { |part| write_slowly(part) }
+        end
+        @broken = false
       end
 
       def write_slowly(part)

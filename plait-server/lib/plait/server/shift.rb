@@ -97,7 +97,7 @@ module Plait
         app = options.watch.over(app) if options.watch
         hybrid = Hybrid.new if options.on == :hybrid
         @options = options
-        @core = NativeCore.new(app, Reply.new(options), hybrid, -> { start { work } }, options.settings)
+        @core = NativeCore.new(app, Reply.new(options), hybrid, method(:spawn), options.settings)
         @acceptors = []
         @cut = 0
         @index = index
@@ -208,6 +208,13 @@ module Plait
 
       # A failure in here is a bug of Plait: the server must not go on with a part missing. A job that a cancelled task
       # starts would not be cancelled itself.
+      # Begins a further worker. The core calls it again at a later request where the system gives no thread now.
+      # @raise [ThreadError]
+      def spawn
+        raise ThreadError, "the system gives no further thread" if @scope.withdraw(start { work })
+      end
+
+      # @return [Task]
       def start
         @scope.async do
           yield unless @over

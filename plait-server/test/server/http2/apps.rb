@@ -142,4 +142,17 @@ module HTTP2Apps
     text << socket.readpartial(4096) until text.end_with?("\r\n\r\nHTTP/1.1")
     assert_match(%r{\AHTTP/1.1 200 }, text)
   end
+
+  # Two requests in a row have the same connection to the core.
+  def test_each_kind_of_answer_behind_each_other
+    kinds = { "/length" => ["hello"], "/pieces" => %w[a b].each, "/none" => [].each, "/empty" => [] }
+    serve(lint: false) do |env|
+      path = env["PATH_INFO"]
+      path == "/no-content" ? [204, {}, []] : [200, {}, kinds.fetch(path)]
+    end
+    wanted = { "/length" => "hello", "/pieces" => "ab", "/none" => "", "/empty" => "", "/no-content" => "" }
+    wanted.keys.product(wanted.keys).flatten.each do |path|
+      assert_equal(wanted[path], client.get(path, timeout: 30).body.to_s, path)
+    end
+  end
 end

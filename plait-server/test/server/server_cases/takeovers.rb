@@ -22,6 +22,25 @@ module ServerCases
       assert_serves
     end
 
+    # The body of the next request is on its way to a file.
+    def test_what_an_app_keeps_of_a_request_is_of_no_use_in_the_next_one
+      kept = Thread::Queue.new
+      serve(lint: false) do |env|
+        env["PATH_INFO"] == "/keep" ? kept << env["rack.hijack"] : env["rack.input"].read
+        [200, {}, [env["PATH_INFO"]]]
+      end
+      body = "z" * 3_000_000
+      20.times do |number|
+        caller = connect
+        assert_equal("/keep", caller.get("/keep").body)
+        writer = Thread.new { caller.send("POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}") }
+        uses = misuse(kept.pop, number.odd?) { writer.alive? || caller.socket.wait_readable(0).nil? }
+        assert_equal("/next", caller.hear.body)
+        assert_equal(0, uses)
+        writer.join
+      end
+    end
+
     # Programs for WebSocket read and write a socket of the system.
     def test_a_connection_that_an_app_takes_over_speaks_tls_still
       assert_no_leaks do
@@ -130,6 +149,23 @@ module ServerCases
         assert_equal(%i[first last], [calls.pop, calls.pop])
         assert_match(/boom/, @errors.next)
       end
+    end
+
+    private
+
+    # @yieldreturn [Boolean] whether to go on
+    # @return [Integer] how often it was of use
+    def misuse(hijack, writes)
+      uses = 0
+      while yield
+        begin
+          uses += 1 if writes ? hijack.write(["HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nEVIL!"]) : hijack.call
+        rescue Plait::ConnectionClosed, IOError
+          nil
+        end
+        Thread.pass
+      end
+      uses
     end
   end
 end

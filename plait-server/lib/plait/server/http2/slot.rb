@@ -38,8 +38,8 @@ module Plait
           @stream = stream
           @chunked = head.length.nil? && stream.receiving?
           @unpaid = 0
-          @piece = @head = @trailers = nil
-          @ended = @reusable = false
+          @piece = @head = @trailers = @left = @held_at = nil
+          @ended = @reusable = @answered = @bodiless = false
           @parser.start(method: head.request_method)
           put(head.to_http1)
           @unheard = @deaf
