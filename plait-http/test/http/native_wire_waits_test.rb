@@ -54,6 +54,28 @@ if Plait.const_get(:Native).available?
       end
     end
 
+    # The loop is busy until all deadlines have passed, and each fiber for longer than a turn of the loop.
+    def test_an_answer_that_has_come_in_time_counts
+      said = Queue.new
+      RawServer.open(->(peer) { peer.head && peer.say(OK) && (said << 1) && peer.stall }) do |server|
+        bodies = Plait.run(on: :fibers) do |scope|
+          tasks = Array.new(20) { scope.async { get(wire_to(server), "/", Timeouts.new(first_byte: 3)).body.tap { spin(0.01) } } }
+          scope.async do
+            sleep(0.01) until said.size.positive?
+            spin(0.01) until said.size == 20
+            spin(3)
+          end
+          tasks.map(&:value)
+        end
+        assert_equal({ "hello" => 20 }, bodies.tally)
+      end
+    end
+
+    def spin(seconds)
+      stop = now + seconds
+      Thread.pass while now < stop
+    end
+
     # The alarm is set for the first one; a shorter one that comes later must not wait for it.
     def test_a_shorter_deadline_after_a_longer_one
       RawServer.open(ORIGIN) do |server|

@@ -67,6 +67,7 @@ struct wire {
     VALUE unsent;                /* String: what could not be sent of it at once, or nil */
     struct ssl_st *ssl;          /* of `io`, or NULL without TLS */
     struct wire_batch *batch;       /* that it is aboard of, or NULL */
+    bool awaits;                    /* it waits for bytes of the peer */
     struct head_bytes *last_head; /* of the answer before, or NULL */
     struct http1_limits limits;
     struct http1_body body;      /* of the answer */

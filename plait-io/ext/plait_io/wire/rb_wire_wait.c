@@ -48,7 +48,8 @@ static double wire_wait_limit_of(const struct exchange *exchange, enum wire_wait
  */
 static bool wire_wait_has_come(const struct wire *wire) {
     char byte;
-    return wire->batch && !wire->ssl && plait_now() < wire->ends && recv(wire->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    if (!(wire->batch || wire->awaits) || wire->ssl || plait_now() >= wire->ends) return false;
+    return recv(wire->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void plait_wire_expire(struct deadline *deadline) {
@@ -86,6 +87,7 @@ static VALUE wire_wait_on_scheduler(struct wire *wire, VALUE scheduler, int even
     struct native *native = why == WAIT_TO_CONTINUE ? NULL : plait_native_of(scheduler);
     if (!native) return rb_fiber_scheduler_io_wait(scheduler, wire->raw, INT2FIX(events), wire_wait_seconds_until(limit));
 
+    wire->awaits = (events & PLAIT_READABLE) && why != WAIT_TO_SEND;
     wire->deadline.at = limit;
     wire->deadline.expire = plait_wire_expire;
     return plait_native_wait(native, scheduler, wire->raw, events, isinf(limit) ? NULL : &wire->deadline);
