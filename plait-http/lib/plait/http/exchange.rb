@@ -141,10 +141,13 @@ module Plait
       def conclude(response)
         while (pause = judge(response) || decode(response))
           sleep(pause)
+          break if pause.positive? && over? && decode(response).nil? # a pause may last longer than it was asked to
           response = attempt
         end
         settle(response)
       end
+
+      def over? = !@deadline.nil? && Deadline.now >= @deadline
 
       # @return [Numeric, nil] seconds until the next attempt, where the body is broken; nil: the response is for the caller
       def decode(response)
