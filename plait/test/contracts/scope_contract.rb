@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "support/patience"
 require_relative "mechanism_contract"
 
 module Contracts
@@ -40,14 +41,16 @@ module Contracts
     def test_the_first_error_cancels_the_others_and_is_raised
       Journal.open do |journal|
         assert_no_leaks do
-          assert_raises(KeyError) do
-            run_scope do |scope|
-              start_a_victim(scope, journal.path) unless eager?
-              scope.async(journal.path, eager?) do |path, alone|
-                sleep(0.01) until alone || File.read(path).start_with?("in\n")
-                raise(KeyError, "no")
+          Support::Patience.patiently do
+            assert_raises(KeyError) do
+              run_scope do |scope|
+                start_a_victim(scope, journal.path) unless eager?
+                scope.async(journal.path, eager?) do |path, alone|
+                  sleep(0.01) until alone || File.read(path).start_with?("in\n")
+                  raise(KeyError, "no")
+                end
+                sleep(30)
               end
-              sleep(30)
             end
           end
         end

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait"
+require "support/patience"
 require "support/stuck"
 require "tempfile"
 
@@ -147,14 +148,16 @@ class CompositeTest < Minitest::Test
     each_pair do |on|
       reader, writer = IO.pipe
       begun = Queue.new
-      assert_raises(KeyError) do
-        Plait.map(1..4, on: on, limit: [1, 4]) do |x|
-          begun << x
-          wait_until { begun.size == 4 } && raise(KeyError) if x == 4
+      Support::Patience.patiently do
+        assert_raises(KeyError) do
+          Plait.map(1..4, on: on, limit: [1, 4]) do |x|
+            begun << x
+            wait_until { begun.size == 4 } && raise(KeyError) if x == 4
 
-          sleep
-        ensure
-          writer.syswrite(x.to_s)
+            sleep
+          ensure
+            writer.syswrite(x.to_s)
+          end
         end
       end
       writer.close
@@ -167,14 +170,16 @@ class CompositeTest < Minitest::Test
   def test_a_busy_loop_on_an_event_loop_is_interrupted
     reader, writer = IO.pipe
     assert_no_leaks do
-      assert_raises(KeyError) do
-        Plait.map(%i[spin bad], on: %i[processes fibers], limit: [2, 1]) do |what|
-          raise KeyError if what == :bad && reader.wait_readable(20)
+      Support::Patience.patiently do
+        assert_raises(KeyError) do
+          Plait.map(%i[spin bad], on: %i[processes fibers], limit: [2, 1]) do |what|
+            raise KeyError if what == :bad && reader.wait_readable(60)
 
-          writer.syswrite("begun ")
-          loop { what.to_s }
-        ensure
-          writer.syswrite("ensured") if what == :spin
+            writer.syswrite("begun ")
+            loop { what.to_s }
+          ensure
+            writer.syswrite("ensured") if what == :spin
+          end
         end
       end
     end

@@ -4,6 +4,7 @@ require "test_helper"
 require "plait/mechanisms/fibers"
 require "support/scheduler_cases"
 require "support/fresh_ruby"
+require "support/patience"
 
 # on: :fibers, where there is a loop already: one of ours, or Async's.
 class FibersTest < Minitest::Test
@@ -259,14 +260,16 @@ class FibersTest < Minitest::Test
   def test_a_run_on_threads_around_it_that_is_cancelled
     computing = Queue.new
     seen = nil
-    assert_raises(IOError) do
-      Plait.map([1, 2], on: :threads) do |n|
-        next computing.pop.then { raise IOError } if n == 1
+    Support::Patience.patiently do
+      assert_raises(IOError) do
+        Plait.map([1, 2], on: :threads) do |n|
+          next computing.pop.then { raise IOError } if n == 1
 
-        Plait.map([1], on: :fibers) { (computing << 1).then { compute } }
-      rescue Plait::Mechanisms::Interruption => e
-        seen = e
-        raise
+          Plait.map([1], on: :fibers) { (computing << 1).then { compute } }
+        rescue Plait::Mechanisms::Interruption => e
+          seen = e
+          raise
+        end
       end
     end
     refute_nil(seen, "it had to be killed")

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/fresh_ruby"
+require "support/patience"
 require "support/ractors"
 require "plait"
 require "tempfile"
@@ -213,15 +214,17 @@ class RactorsTest < Minitest::Test
 
   def test_a_failure_cancels_the_others_and_their_ensure_blocks_run
     assert_nothing_left do
-      assert_raises(KeyError) do
-        map([[@path, :slow], [@path, :bad]], limit: 2) do |path, name|
-          File.write(path, "begun\n", mode: "a") if name == :slow
-          sleep(0.001) until File.size?(path)
-          raise KeyError if name == :bad
+      Support::Patience.patiently do
+        assert_raises(KeyError) do
+          map([[@path, :slow], [@path, :bad]], limit: 2) do |path, name|
+            File.write(path, "begun\n", mode: "a") if name == :slow
+            sleep(0.001) until File.size?(path)
+            raise KeyError if name == :bad
 
-          sleep
-        ensure
-          File.write(path, "ensured\n", mode: "a") if name == :slow
+            sleep
+          ensure
+            File.write(path, "ensured\n", mode: "a") if name == :slow
+          end
         end
       end
     end
@@ -287,7 +290,8 @@ class RactorsTest < Minitest::Test
 
   def test_ctrl_c
     code = <<~RUBY
-      require "plait"
+      require "support/patience"
+      Support::Patience.be_patient
       begin
         Plait.map([ARGV.first] * 2, on: :ractors, limit: 2) do |path|
           File.write(path, "begun\n", mode: "a")
@@ -299,7 +303,7 @@ class RactorsTest < Minitest::Test
         File.write(ARGV.first, "interrupted\n", mode: "a")
       end
     RUBY
-    pid = spawn(RbConfig.ruby, *Support::FLAGS, "-e", code, @path, pgroup: true)
+    pid = spawn(RbConfig.ruby, *Support::FLAGS, "-I#{Support::ROOT}/test", "-e", code, @path, pgroup: true)
     wait_until(timeout: 60) { notes.size == 2 }
     Process.kill(:INT, -pid)
     Process.wait(pid)

@@ -6,9 +6,10 @@ require "plait/mechanisms/scheduler"
 
 # What becomes of waiting fibers when their loop ends by an error.
 class SchedulerEndingTest < Minitest::Test
+  # On a busy machine the fibers may need longer for their ensure parts than the grace that they have.
   WAITERS = <<~RUBY
-    require "plait"
-    require "plait/mechanisms/scheduler"
+    require "support/patience"
+    Support::Patience.be_patient
     Fiber.set_scheduler(Plait::Scheduler.new)
     def note(text) = STDOUT.syswrite("\#{text} ")
     def waiter(text, &wait)

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/mechanisms/processes"
+require "support/patience"
 require "support/stuck"
 require "plait"
 require "tempfile"
@@ -26,11 +27,13 @@ class ProcessesEndingTest < Minitest::Test
   end
 
   def test_a_timeout_runs_ensure_and_the_worker_lives_on
-    outcomes = Plait.map(1..4, on: :processes, limit: 1, timeout: 2, on_error: :collect) do |x|
-      sleep if x == 2
-      Process.pid
-    ensure
-      note(x)
+    outcomes = Support::Patience.patiently do
+      Plait.map(1..4, on: :processes, limit: 1, timeout: 2, on_error: :collect) do |x|
+        sleep if x == 2
+        Process.pid
+      ensure
+        note(x)
+      end
     end
 
     assert_instance_of(Plait::TimeoutError, outcomes[1].error)
@@ -79,14 +82,16 @@ class ProcessesEndingTest < Minitest::Test
 
   def test_a_failure_cancels_the_others_and_their_ensure_blocks_run
     assert_no_leaks do
-      assert_raises(KeyError) do
-        Plait.map([:slow, :bad], on: :processes, limit: 2) do |x|
-          wait_until { !notes.empty? } && raise(KeyError, "now") if x == :bad
+      Support::Patience.patiently do
+        assert_raises(KeyError) do
+          Plait.map([:slow, :bad], on: :processes, limit: 2) do |x|
+            wait_until { !notes.empty? } && raise(KeyError, "now") if x == :bad
 
-          note("begun")
-          sleep
-        ensure
-          note("ensured") if x == :slow
+            note("begun")
+            sleep
+          ensure
+            note("ensured") if x == :slow
+          end
         end
       end
     end
@@ -171,15 +176,13 @@ class ProcessesEndingTest < Minitest::Test
 
   # On a busy machine the workers may need longer for their ensure blocks than the grace that they have.
   PATIENT = <<~RUBY
-    require "plait"
-    require "plait/mechanisms/processes"
-    child = Plait.const_get(:Mechanisms).const_get(:Processes).const_get(:ChildProcess)
-    child.send(:remove_const, :GRACE)
-    child.const_set(:GRACE, 60)
+    require "support/patience"
+    Support::Patience.be_patient
   RUBY
 
   def test_ctrl_c_reaches_the_whole_group
-    parent = spawn(RbConfig.ruby, *Support::FLAGS, "-e", PATIENT + PARENT, @path, "processes", pgroup: true)
+    flags = [*Support::FLAGS, "-I#{Support::ROOT}/test"]
+    parent = spawn(RbConfig.ruby, *flags, "-e", PATIENT + PARENT, @path, "processes", pgroup: true)
     pids = wait_until { notes.grep(/begun/).size == 2 && notes.grep(/begun/).map { |line| line[/\d+/].to_i } }
     Process.kill(:INT, -parent)
     Process.wait(parent)

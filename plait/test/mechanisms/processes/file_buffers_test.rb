@@ -3,6 +3,7 @@
 require "pty"
 require "test_helper"
 require "plait"
+require "support/patience"
 require "tmpdir"
 
 # What a block writes to a File that its parent has opened, and that Ruby holds back for a while.
@@ -64,13 +65,15 @@ class ProcessesFileBuffersTest < Minitest::Test
   def test_bodies_that_are_cancelled
     begun, note = IO.pipe
     lines = written do |file|
-      assert_raises(KeyError) do
-        Plait.map(1..2, on: :processes, limit: 2) do |i|
-          file.puts i
-          note.syswrite("!")
-          i == 1 ? sleep : begun.readpartial(1)
-          begun.readpartial(1)
-          raise KeyError
+      Support::Patience.patiently do
+        assert_raises(KeyError) do
+          Plait.map(1..2, on: :processes, limit: 2) do |i|
+            file.puts i
+            note.syswrite("!")
+            i == 1 ? sleep : begun.readpartial(1)
+            begun.readpartial(1)
+            raise KeyError
+          end
         end
       end
     end

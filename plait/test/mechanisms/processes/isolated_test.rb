@@ -3,6 +3,7 @@
 require "test_helper"
 require "plait/mechanisms/processes"
 require "plait"
+require "support/patience"
 require "tempfile"
 
 # The tasks of Plait.run, each in a child of its own.
@@ -50,22 +51,24 @@ class ProcessesIsolatedTest < Minitest::Test
     [reader, writer].each(&:close)
   end
 
+  def sleep_and_note(writer)
+    writer.syswrite("begun ")
+    sleep
+  ensure
+    writer.syswrite("ensured")
+  end
+
   def test_an_exception_in_the_waiting_thread_ends_the_child
     reader, writer = IO.pipe
     assert_no_leaks do
-      thread = Thread.new do
-        call do
-          writer.syswrite("begun ")
-          sleep
-        ensure
-          writer.syswrite("ensured")
-        end
-      end
-      thread.report_on_exception = false
-      reader.wait_readable(60)
-      thread.raise(IOError, "enough")
+      Support::Patience.patiently do
+        thread = Thread.new { call { sleep_and_note(writer) } }
+        thread.report_on_exception = false
+        reader.wait_readable(60)
+        thread.raise(IOError, "enough")
 
-      assert_raises(IOError) { thread.value }
+        assert_raises(IOError) { thread.value }
+      end
     end
     writer.close
 
