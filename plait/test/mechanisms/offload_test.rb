@@ -79,7 +79,7 @@ class OffloadTest < Minitest::Test
     events = Queue.new
     assert_no_leaks do
       assert_raises(Plait::TimeoutError) do
-        in_fiber { Plait.timeout(0.05) { Plait.offload { noted(events) { sleep } } } }
+        in_fiber { Plait.timeout(2) { Plait.offload { noted(events) { sleep } } } }
       end
     end
     assert_equal([:ended], drain(events))
@@ -126,7 +126,7 @@ class OffloadTest < Minitest::Test
     waited_for = Queue.new
     assert_no_leaks do
       assert_raises(Plait::TimeoutError) do
-        in_fiber { Plait.timeout(0.05) { Plait.offload(stop: -> { waited_for.close }) { wait_deafly(waited_for) } } }
+        in_fiber { Plait.timeout(2) { Plait.offload(stop: -> { waited_for.close }) { wait_deafly(waited_for) } } }
       end
     end
     assert_predicate(waited_for, :closed?)
@@ -286,7 +286,7 @@ class OffloadTest < Minitest::Test
           Plait.offload do
             lock.synchronize { peak = [peak, under_way += 1].max }
             threads << Thread.current
-            sleep(0.005)
+            wait_until { threads.size >= 3 }.then { sleep(0.005) }
             lock.synchronize { under_way -= 1 }
           end
         end
@@ -423,12 +423,12 @@ class OffloadTest < Minitest::Test
         exit(77)
       end
       require "plait"
+      require "support/waiting"
       require "timeout"
       Async do |task|
         ticks = 0
         ticker = task.async { loop { sleep(0.001) && ticks += 1 } }
-        puts Plait.offload { sleep(0.05) && Thread.current != Thread.main }
-        puts ticks > 2
+        puts Plait.offload { Support::Waiting.wait_until { ticks > 2 } && Thread.current != Thread.main }
         begin
           Plait.offload { raise KeyError, "there" }
         rescue KeyError => e
@@ -436,12 +436,13 @@ class OffloadTest < Minitest::Test
         end
         ended = Queue.new
         begin
-          task.with_timeout(0.05) { Plait.offload { begin; sleep; ensure; ended << :ended; end } }
+          task.with_timeout(2) { Plait.offload { begin; sleep; ensure; ended << :ended; end } }
         rescue Async::TimeoutError
           puts ended.pop(true)
         end
-        child = task.async { Plait.offload { begin; sleep; ensure; ended << :stopped; end } }
-        sleep(0.02)
+        begun = false
+        child = task.async { Plait.offload { begin; (begun = true) && sleep; ensure; ended << :stopped; end } }
+        sleep(0.001) until begun
         child.stop
         child.wait
         puts ended.pop(true)
@@ -452,7 +453,7 @@ class OffloadTest < Minitest::Test
       end
     RUBY
     skip("async is not installed: bin/setup peers") if result.status.exitstatus == 77
-    assert_equal([%w[true true there ended stopped true], ""], [result.out.split, result.err])
+    assert_equal([%w[true there ended stopped true], ""], [result.out.split, result.err])
   end
 
   private
