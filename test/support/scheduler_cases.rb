@@ -17,7 +17,7 @@ module SchedulerCases
   CALLS = 10
   TOGETHER = (ONE * 1.3) + 0.05
   STALL = 0.015
-  # Structure is checked in each of them, the bounds in the best: other processes may have the machine just now.
+  # Values are checked in each of them, the rest in the best: other processes may have the machine just now.
   TRIES = 40
 
   # What one try has shown. `stall`: seconds that a fiber beside the calls was kept from running, at worst. `kept`: how much of
@@ -168,13 +168,12 @@ module SchedulerCases
         TRIES.times do
           extra = cost.call
           timing = try_together(setup, teardown, call) { |values| assert_equal([value] * CALLS, values) unless any }
-          assert_operator(timing.peak, :>, 2, "one after another: #{timing}")
-          return if timing.within?(TOGETHER + (CALLS * extra), STALL + (2 * extra))
+          return if timing.peak > 2 && timing.within?(TOGETHER + (CALLS * extra), STALL + (2 * extra))
 
           tries << "#{timing} (#{(extra * 1000).round(1)} ms each)"
         end
       end
-      flunk("#{TOGETHER} s and #{STALL} s were never met: #{tries.join("; ")}")
+      flunk("#{TOGETHER} s, #{STALL} s and more than two at once were never met together: #{tries.join("; ")}")
     end
 
     private
