@@ -21,10 +21,13 @@ class AutoTest < Minitest::Test
     events.sort.reduce([0, 0]) { |(now, top), (_, step)| [now + step, [top, now + step].max] }.last
   end
 
+  # A machine that stands still for a second makes one way look as good as another.
   def test_items_that_wait_overlap
-    outcomes = map([0.02] * 60, limit: 8, on_error: :collect) { |seconds| sleep(seconds) }
-    assert_includes(3..8, in_flight(outcomes))
-    refute_equal(:sequence, Plait.last_decision.on)
+    tries = 3.times.lazy.map do
+      outcomes = map([0.02] * 60, limit: 8, on_error: :collect) { |seconds| sleep(seconds) }
+      in_flight(outcomes).tap { |most| assert_operator(most, :<=, 8) }
+    end
+    assert(tries.any? { |most| most >= 3 && Plait.last_decision.on != :sequence }, "they never overlapped")
   end
 
   def test_each_body_runs_once_whatever_the_work_is_and_changes_to
@@ -129,7 +132,7 @@ class AutoTest < Minitest::Test
     steps = 0
     Plait.run(on: :fibers) do |scope|
       scope.async { loop { sleep(0.001) && (steps += 1) } }.tap do |ticking|
-        scope.async { map([0.05] * 3) { |seconds| sleep(seconds) } }.value
+        scope.async { map([60] * 3) { |most| wait_until(timeout: most) { steps > 3 } } }.value
         ticking.cancel
       end
     end

@@ -2,6 +2,7 @@
 
 require "uri"
 require "test_helper"
+require "support/patience"
 require "support/ractors"
 
 class CoordinatorTest < Minitest::Test
@@ -33,12 +34,15 @@ class CoordinatorTest < Minitest::Test
   end
 
   def test_the_first_failure_carries_the_others
-    error = assert_raises(KeyError) do
-      Plait.map([0.05, 30], on: :threads, limit: 2) do |seconds|
-        sleep(seconds)
-        raise KeyError, "first"
-      ensure
-        raise IOError, "while cleaning up" if seconds > 1
+    begun = Queue.new
+    error = Support::Patience.patiently do
+      assert_raises(KeyError) do
+        Plait.map([0, 60], on: :threads, limit: 2) do |seconds|
+          seconds.zero? ? begun.pop : (begun << 1).then { sleep(seconds) }
+          raise KeyError, "first"
+        ensure
+          raise IOError, "while cleaning up" if seconds.positive?
+        end
       end
     end
     assert_equal(["while cleaning up"], error.suppressed.map(&:message))

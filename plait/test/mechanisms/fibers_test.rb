@@ -11,7 +11,7 @@ class FibersTest < Minitest::Test
   include SchedulerCases
 
   # Seconds in which also a slow machine has begun what is to be ended.
-  SOON = 0.8
+  SOON = 2
 
   # --- A loop of ours
 
@@ -231,8 +231,9 @@ class FibersTest < Minitest::Test
     assert_raises(Plait::TimeoutError) do
       Plait.timeout(SOON) do
         Plait.run(on: :fibers) do |scope|
-          scope.async { ensuring(ended) { sleep } }
-          sleep(0.001) # the task begins
+          begun = false
+          scope.async { ensuring(ended) { (begun = true) && sleep } }
+          sleep(0.001) until begun
           compute
         end
       end
@@ -244,10 +245,10 @@ class FibersTest < Minitest::Test
     ended = []
     waiting = Queue.new
     caller = Thread.current
-    raiser = Thread.new { waiting.pop.then { caller.raise(IOError, "from outside") } }
+    raiser = Thread.new { 2.times { waiting.pop }.then { caller.raise(IOError, "from outside") } }
     assert_raises(IOError) do
       Plait.run(on: :fibers) do |scope|
-        scope.async { ensuring(ended) { sleep } }
+        scope.async { ensuring(ended) { (waiting << 1).then { sleep } } }
         ensuring(ended) { (waiting << 1).then { sleep } }
       end
     end
@@ -323,7 +324,7 @@ class FibersTest < Minitest::Test
       began = []
       assert_no_leaks(fibers: true) do
         assert_raises(Plait::DeadlineExceeded) do
-          Plait.map(1..20, on: :fibers, limit: 20, deadline: 0.1) { |n| (began << n).then { sleep } }
+          Plait.map(1..20, on: :fibers, limit: 20, deadline: 2) { |n| (began << n).then { sleep } }
         end
         assert_equal([1, 2, 3], began)
         assert_raises(KeyError) do
@@ -376,7 +377,7 @@ class FibersTest < Minitest::Test
     waits_together_with_its_tasks: <<~RUBY,
       order = []
       beside = task.async { 3.times { sleep(0.005).then { order << :beside } } }
-      Plait.map([1, 2], on: :fibers) { sleep(0.1).then { order << :ours } }
+      Plait.map([1, 2], on: :fibers) { (sleep(0.001) until order.size >= 3).then { order << :ours } }
       beside.wait
       check(order == %i[beside beside beside ours ours])
     RUBY

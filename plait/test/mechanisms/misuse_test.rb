@@ -216,8 +216,9 @@ class MisuseTest < Minitest::Test
     ended = []
     leaving = lambda do
       Plait.run(on: :fibers) do |scope|
-        scope.async { (ended << 1).then { sleep } }
-        sleep(0.001)
+        begun = false
+        scope.async { (ended << 1) && (begun = true) && sleep }
+        sleep(0.001) until begun
         throw(:out, 6)
       end
     end

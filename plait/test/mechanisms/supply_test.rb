@@ -36,11 +36,16 @@ class SupplyTest < Minitest::Test
     seen = []
     source = Enumerator.new do |items|
       items << 1
+      sleep(0.001) until seen.include?(:done)
       sleep(0.05).then { seen << :waited }
       items << 2
     end
-    results = Plait.each_result(source, on: :fibers) { |n| sleep(0.001).then { seen << :done } && n }
-    results.each { |outcome| seen << outcome.value }
+    results = Plait.each_result(source, on: :fibers) do |n|
+      sleep(0.001)
+      sleep(0.001) until n == 1 || seen.include?(1)
+      (seen << :done) && n
+    end
+    within { results.each { |outcome| seen << outcome.value } }
     assert_equal([:done, :waited, 1, :done, 2], seen)
   end
 
@@ -89,16 +94,19 @@ class SupplyTest < Minitest::Test
   def test_the_deadline
     ended = []
     assert_no_leaks(fibers: true) do
-      assert_raises(Plait::DeadlineExceeded) { within { Plait.map(waiting(ended), on: :fibers, deadline: 0.3) { |n| n } } }
-      outcomes = within { Plait.map(waiting(ended), on: :fibers, deadline: 0.3, on_error: :collect) { |n| n } }
+      assert_raises(Plait::DeadlineExceeded) { within { Plait.map(waiting(ended), on: :fibers, deadline: 2) { |n| n } } }
+      outcomes = within { Plait.map(waiting(ended), on: :fibers, deadline: 2, on_error: :collect) { |n| n } }
       assert_equal([[1], [1, 1]], [outcomes.map(&:value), ended])
     end
   end
 
   def test_a_failure_does_not_wait_for_it
     ended = []
+    waits = false
     assert_no_leaks(fibers: true) do
-      assert_raises(KeyError) { within { Plait.map(waiting(ended), on: :fibers) { sleep(0.001).then { raise KeyError } } } }
+      source = waiting(ended) { waits = true }
+      failing = -> { sleep(0.001) until waits }
+      assert_raises(KeyError) { within { Plait.map(source, on: :fibers) { failing.call.then { raise KeyError } } } }
       assert_equal([1], ended)
     end
   end
@@ -117,7 +125,7 @@ class SupplyTest < Minitest::Test
       ended = []
       source = Enumerator.new { |items| (items << 1).then { ensuring(ended) { work.call } } }
       assert_no_leaks(fibers: true) do
-        assert_raises(Plait::TimeoutError) { Plait.timeout(0.5) { Plait.map(source, on: :fibers) { ensuring(ended) { sleep } } } }
+        assert_raises(Plait::TimeoutError) { Plait.timeout(2) { Plait.map(source, on: :fibers) { ensuring(ended) { sleep } } } }
       end
       assert_equal([1, 1], ended)
     end
@@ -133,7 +141,7 @@ class SupplyTest < Minitest::Test
     with_constant(Plait::Mechanisms.const_get(:Fibers).const_get(:Pool), :GRACE, 0.05) do
       source = Enumerator.new { |items| (items << 1).then { stubborn } }
       assert_no_leaks do
-        outcomes = within { Plait.map(source, on: :fibers, deadline: 0.2, on_error: :collect) { |n| n } }
+        outcomes = within { Plait.map(source, on: :fibers, deadline: 2, on_error: :collect) { |n| n } }
         assert_equal([1], outcomes.map(&:value))
       end
     end
@@ -144,7 +152,15 @@ class SupplyTest < Minitest::Test
   def within(&block) = Timeout.timeout(LIMIT, &block)
 
   # A source that has one item and then waits.
-  def waiting(ended) = Enumerator.new { |items| (items << 1).then { ensuring(ended) { sleep(LIMIT) } } }
+  def waiting(ended)
+    Enumerator.new do |items|
+      items << 1
+      ensuring(ended) do
+        yield if block_given?
+        sleep(LIMIT)
+      end
+    end
+  end
 
   def ensuring(ended)
     yield
