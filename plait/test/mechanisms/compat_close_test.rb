@@ -160,9 +160,9 @@ class CompatCloseTest < Minitest::Test
   def test_closing_outside_of_any_loop
     reader, writer = IO.pipe # one that is nobody's is closed by the garbage collector
     waiting = Queue.new
-    thread = Thread.new { in_fiber { waiting.push(true).then { error_of { reader.read(1) } } } }
-    waiting.pop
-    wait_until { thread.stop? }
+    thread = Thread.new { in_fiber { |scheduler| waiting.push(scheduler).then { error_of { reader.read(1) } } } }
+    scheduler = waiting.pop
+    wait_until { scheduler.waiting_for(reader).any? }
     reader.close
     assert_equal(CLOSED, thread.value)
   ensure

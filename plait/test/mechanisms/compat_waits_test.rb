@@ -123,7 +123,7 @@ class CompatWaitsTest < Minitest::Test
   def test_an_enumerator_waits_and_others_run
     order = []
     in_fiber do
-      values = Enumerator.new { |y| sleep(0.001).then { y << 1 }.then { y << 2 } }
+      values = Enumerator.new { |y| wait_until { order.any? }.then { y << 1 }.then { y << 2 } }
       Fiber.schedule { sleep(0).then { order << :other } }
       order.push(values.peek, values.next, values.next)
       assert_raises(StopIteration) { values.next }

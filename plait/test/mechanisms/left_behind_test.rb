@@ -67,25 +67,25 @@ class LeftBehindTest < Minitest::Test
   end
 
   each_way("a_deadline_ends_the_wait") do |mechanism|
-    error = assert_raises(Plait::DeadlineExceeded) { Plait.map([1], on: mechanism, deadline: 1) { leave_behind && 1 } }
+    error = assert_raises(Plait::DeadlineExceeded) { Plait.map([1], on: mechanism, deadline: 3) { leave_behind && 1 } }
     assert_match(/left behind/, error.message)
     assert_equal([:cancelled], @ended)
   end
 
   each_way("a_deadline_ends_the_wait_of_a_scope") do |mechanism|
-    assert_raises(Plait::DeadlineExceeded) { Plait.run(on: mechanism, deadline: 1) { leave_behind && 1 } }
+    assert_raises(Plait::DeadlineExceeded) { Plait.run(on: mechanism, deadline: 3) { leave_behind && 1 } }
     assert_equal([:cancelled], @ended)
   end
 
   each_way("a_deadline_with_outcomes") do |mechanism|
-    outcomes = Plait.map([1], on: mechanism, deadline: 1, on_error: :collect) { |n| leave_behind && n }
+    outcomes = Plait.map([1], on: mechanism, deadline: 3, on_error: :collect) { |n| leave_behind && n }
 
     assert_equal([1], outcomes.map(&:value))
     assert_equal([:cancelled], @ended)
   end
 
   each_way("a_time_limit_around_it") do |mechanism|
-    assert_raises(Plait::TimeoutError) { Plait.timeout(1) { Plait.map([1], on: mechanism) { leave_behind } } }
+    assert_raises(Plait::TimeoutError) { Plait.timeout(3) { Plait.map([1], on: mechanism) { leave_behind } } }
     assert_equal([:cancelled], @ended)
   end
 
@@ -101,7 +101,7 @@ class LeftBehindTest < Minitest::Test
     thread = Thread.new do
       Fiber.set_scheduler(Plait::Scheduler.new)
       Fiber.schedule do
-        Plait.map([1], on: :fibers) { Fiber.schedule { sleep(0.05).then { @ended << :left } } }
+        Plait.map([1], on: :fibers) { Fiber.schedule { wait_until { @ended.any? }.then { @ended << :left } } }
         @ended << :map
       end
     end
