@@ -19,7 +19,7 @@ class SchedulerDriversTest < Minitest::Test
     driver("redis_client")
     Support::RedisServer.start(config: { "hz" => "500" }) do |server|
       [{ url: server.url }, { path: server.socket_path }].each do |address|
-        setup = ->(_) { RedisClient.new(**address).tap { |client| client.call("PING") } }
+        setup = ->(_) { RedisClient.new(**address, timeout: 60).tap { |client| client.call("PING") } }
         assert_together(setup: setup, teardown: :close, value: nil) do |client|
           client.blocking_call(5, "BLPOP", "none", ONE)
         end
@@ -102,7 +102,7 @@ class SchedulerDriversTest < Minitest::Test
   end
 
   def connect_to_redis
-    client = RedisClient.new(url: Support::RedisServer.shared.url, timeout: 5)
+    client = RedisClient.new(url: Support::RedisServer.shared.url, timeout: 60)
     [->(text) { client.call("ECHO", text.delete_prefix("SELECT ")) }, client.method(:close)]
   end
 
