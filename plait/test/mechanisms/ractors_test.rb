@@ -9,6 +9,9 @@ require "tempfile"
 
 # The pool of ractors: limits, failures, ends. Bodies tell what they do through files, the one thing that a ractor shares.
 class RactorsTest < Minitest::Test
+  # A hundred pools take minutes on a busy machine.
+  def hard_timeout = 480
+
   class Refused < StandardError
     attr_reader :code
 

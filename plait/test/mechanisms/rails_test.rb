@@ -6,6 +6,9 @@ require "tmpdir"
 
 # Items inside of a Rails application, which is a process of its own.
 class RailsTest < Minitest::Test
+  # The application takes minutes to start and run on a busy machine.
+  def hard_timeout = 480
+
   GEMS = %w[railties activerecord sqlite3].freeze
 
   # A small application that reloads its classes, with three connections.
@@ -38,7 +41,7 @@ class RailsTest < Minitest::Test
     # Ends this process with all backtraces if the block hangs.
     def in_time(name)
       watch = Thread.new do
-        sleep(100)
+        sleep(300)
         puts("#{name} hangs")
         Thread.list.each { |thread| warn(thread.inspect, thread.backtrace&.first(10)) }
         exit!(1)
