@@ -206,7 +206,7 @@ class OffloadTest < Minitest::Test
 
   # As what limits the time of a request raises into the thread that ran it.
   def test_exceptions_for_a_block_that_is_over_hit_nobody_else
-    pool = Pool.new(size: 1)
+    pool = Pool.new(size: 1, idle: 60)
     thread = pool.call { Thread.current }
     hostile = Thread.new { loop { sleep(0.0005).then { thread.raise(Cancelled) } } }
     values = Array.new(300) { |number| value_of(pool) { number } }
@@ -218,7 +218,7 @@ class OffloadTest < Minitest::Test
   end
 
   def test_exceptions_for_an_idle_thread_hit_no_job
-    pool = Pool.new(size: 1)
+    pool = Pool.new(size: 1, idle: 60)
     thread = pool.call { Thread.current }
     10.times do |number|
       wait_until { thread.stop? }
@@ -324,7 +324,7 @@ class OffloadTest < Minitest::Test
 
   # The system may have no further thread, or none at all.
   def test_without_further_threads
-    pool = Pool.new(size: 4)
+    pool = Pool.new(size: 4, idle: 60)
     first = pool.call { Thread.current }
     without_threads(pool) do
       threads = in_fiber { Plait.map(1..3, on: :fibers) { pool.call { sleep(0.001).then { Thread.current } } } }
