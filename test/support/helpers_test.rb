@@ -4,6 +4,7 @@ require "etc"
 require_relative "../test_helper"
 require_relative "fresh_ruby"
 require_relative "made_once"
+require_relative "patience"
 require_relative "run_queue"
 
 # The test helper as a whole: what it makes of tests that misbehave, seen from outside.
@@ -27,6 +28,14 @@ class HelpersTest < Minitest::Test
     end
     assert_equal(1, made.map(&:value).uniq.size)
     assert_match(/\A\d\z/, File.read(made.first.value))
+  end
+
+  def test_graces_are_longer_and_come_back
+    job = Plait.const_get(:Offload)::Job
+    before = job::GRACE
+    assert_equal([60, 5], [Support::Patience.patiently { job::GRACE }, Support::Patience.patiently(5) { job::GRACE }])
+    assert_raises(KeyError) { Support::Patience.patiently { raise KeyError } }
+    assert_equal(before, job::GRACE)
   end
 
   def test_what_a_busy_machine_adds_to_a_time_is_known

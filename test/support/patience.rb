@@ -20,19 +20,20 @@ module Support
     module_function
 
     # For a run whose `ensure` parts have to come to their end.
+    # @param seconds [Numeric] fewer where a run has to wait for their end
     # @return [Object] what the block returns
-    def patiently
-      before = be_patient
+    def patiently(seconds = GRACE)
+      before = be_patient(seconds)
       yield
     ensure
-      before&.each { |holder, seconds| set(holder, seconds) }
+      before&.each { |holder, grace| set(holder, grace) }
     end
 
     # For the rest of the process.
     # @return [Hash{Module => Numeric}] the graces until now
-    def be_patient
+    def be_patient(seconds = GRACE)
       holders = HOLDERS.map { |path| path.split("::").reduce(Plait) { |outer, name| outer.const_get(name, false) } }
-      holders.to_h { |holder| [holder, set(holder, GRACE)] }
+      holders.to_h { |holder| [holder, set(holder, seconds)] }
     end
 
     # @return [Numeric] the grace until now
