@@ -61,6 +61,17 @@ class DBRedisTest < Minitest::Test
     assert_equal("2", db.query("GET", "n"))
   end
 
+  # The client connects when it has collected the commands.
+  under_each("a_timeout_before_a_transaction_is_sent_is_a_rollback") do |on|
+    silent = TCPServer.new("127.0.0.1", 0)
+    one = Plait::DB.connect("redis://127.0.0.1:#{silent.addr[1]}/0", size: 1)
+    outcome = Plait.map([1], on: on, timeout: 0.3, on_error: :collect) { one.transaction { |tx| tx.query("INCR", "n") } }.first
+    assert_instance_of(Plait::TimeoutError, outcome.error)
+  ensure
+    one&.close
+    silent&.close
+  end
+
   # EXEC was sent.
   under_each("a_timeout_of_a_transaction_is_no_rollback") do |on|
     slow = Class.new(Plait::DB::Redis) do

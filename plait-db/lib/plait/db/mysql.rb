@@ -148,8 +148,9 @@ module Plait
       def same_server?(other, identity)
         return false unless ask(other, IDENTITY, []).rows.first.drop(1) == identity.server
 
+        asked = Deadline.now
         uptime = Integer(ask(other, "SHOW GLOBAL STATUS LIKE 'Uptime'", []).rows.first.last)
-        uptime + 1 >= Deadline.now - identity.since
+        uptime + 1 >= asked - identity.since
       end
     end
   end

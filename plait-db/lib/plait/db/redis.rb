@@ -41,7 +41,9 @@ module Plait
           end
 
           def call_pipelined(commands, config)
-            if commands.first == ["MULTI"] && commands.last == ["EXEC"] then client.note_whole_transaction
+            if commands.first == ["MULTI"] && commands.last == ["EXEC"]
+              client.sends_transaction = true
+              client.note_whole_transaction
             elsif commands.first(config.connection_prelude.size) != config.connection_prelude
               commands.each { |command| client.note(command) }
             end
@@ -50,6 +52,9 @@ module Plait
         end
 
         prepend Guard.around(GUARDED & ::RedisClient.public_instance_methods)
+
+        # @return [Boolean] whether a transaction is on its way: the client connects only after it has collected the commands
+        attr_accessor :sends_transaction
 
         def plait_guard = @plait_guard ||= Guard.new
 
@@ -82,12 +87,13 @@ module Plait
         raise UsageError, "Redis has no transaction inside of a transaction" if @multi
 
         @multi = true
-        collected = answers = nil
+        client = answers = nil
         call do |driver|
-          answers = driver.multi { |multi| yield(Commands.new(multi)).tap { collected = true } }
+          client = driver.tap { |one| one.sends_transaction = false }
+          answers = driver.multi { |multi| yield(Commands.new(multi)) }
         end
       rescue *Commit::CUTS => e
-        raise unless answers || (collected && commit_unknown?)
+        raise unless answers || (client&.sends_transaction && commit_unknown?)
 
         Commit.raise_instead(answers ? CommittedLate.new : CommitUnknown.new, e)
       ensure
