@@ -89,7 +89,7 @@ module Plait
       # What is called for workers => its word in a config/plait.rb.
       HOOKS = { before_fork: "before_fork", on_boot: "on_worker_boot", on_shutdown: "on_worker_shutdown" }.freeze
       # Seconds that the process with the app has to end its workers first.
-      SLACK = 1.5
+      SLACK = 6
       # Before the first report.
       NOTHING = { counters: {}, gauges: {}, workers: [] }.freeze
 

@@ -117,6 +117,9 @@ module Plait
       module Inheritance
         FIRST = 3
         VARIABLES = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].freeze
+        # A line that is soon sent again; and seconds for a service manager that lags, whose queue takes ten lines.
+        REPEATED = "WATCHDOG=1"
+        PATIENCE = 2
 
         module_function
 
@@ -136,9 +139,12 @@ module Plait
           path = env["NOTIFY_SOCKET"] or return
           socket = Socket.new(:UNIX, :DGRAM)
           socket.connect(Addrinfo.unix(path.sub(/\A@/, "\0")))
+          sent = socket.write_nonblock(text, exception: false)
+          return if sent.is_a?(Integer) || text.start_with?(REPEATED) || !socket.wait_writable(PATIENCE)
+
           socket.write_nonblock(text, exception: false)
         rescue SystemCallError
-          nil # it is gone, or takes nothing now
+          nil # it is gone
         ensure
           socket&.close
         end

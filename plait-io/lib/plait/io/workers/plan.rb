@@ -41,7 +41,7 @@ module Plait
         APP = "the process with the app"
         # Where nothing is said.
         DEFAULTS = { name: "worker %d", before_fork: [], on_boot: [], on_shutdown: [], on_reopen: [], on_death: [], on_end: [],
-                     memory: nil, patience: 60, silence: 60, grace: 5, drain: 30, slack: 0.5,
+                     memory: nil, patience: 60, silence: 60, grace: 5, drain: 30, slack: 5,
                      notice: ->(line) { warn("plait: #{line}") } }.freeze
 
         # @param given [Hash] what differs from {DEFAULTS}

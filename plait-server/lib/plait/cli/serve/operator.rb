@@ -17,7 +17,7 @@ module Plait
         # Seconds between two looks.
         LOOK = 0.1
         # Seconds more than the server gives itself.
-        SLACK = 5
+        SLACK = 10
         COLUMNS = { "index" => "worker", "pid" => "pid", "age" => "age", "memory" => "memory", "connections" => "connections",
                     "running" => "running", "waiting" => "waiting", "requests" => "requests" }.freeze
 
