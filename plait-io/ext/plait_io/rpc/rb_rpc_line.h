@@ -96,6 +96,7 @@ struct line {
     st_table *awaited;        /* future => the first member that sleeps for it; NULL: no member has slept */
     uint64_t pushed;          /* bytes of frames, ever; frames in the writer not counted */
     uint64_t sent;            /* of these */
+    uint64_t going;           /* bytes behind these that the kernel may take just now, without the GVL */
     uint64_t received;        /* bytes, ever */
     size_t offset;            /* bytes of the first part that are sent */
     size_t room;              /* unsent bytes from which on a caller has to wait */

@@ -3,6 +3,7 @@
 
 #include "../plait_io.h"
 #include "rb_rpc_line_members.h"
+#include "rb_rpc_line_send.h"
 #include "rb_rpc_line_wait.h"
 #include "rb_rpc_call_batch.h"
 
@@ -61,7 +62,7 @@ struct end {
 };
 
 static void rpc_line_end_fail(const struct end *end, VALUE future) {
-    bool sent = end->line->sent >= NUM2ULL(rb_attr_get(future, id_frame_end));
+    bool sent = plait_line_may_be_sent(end->line, NUM2ULL(rb_attr_get(future, id_frame_end)));
     rb_ivar_set(future, id_outcome, end->reason);
     rb_ivar_set(future, id_state, sent ? sym_lost : sym_unsent);
     plait_line_tell_followers(end->line, future);

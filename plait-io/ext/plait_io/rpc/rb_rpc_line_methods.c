@@ -180,16 +180,44 @@ static bool rpc_line_await_room(VALUE self, double limit) {
     return plait_line_stay(self, &member, NULL, NULL);
 }
 
-/* Waits until the frames so far are sent, where no other member sends them. Returns whether it is in time. */
-static bool rpc_line_drain(VALUE self, double limit) {
+/* Waits until so many bytes are sent, where no other member sends them. Returns false when the time is up before, or the line
+ * over. */
+static bool rpc_line_stay_until_sent(VALUE self, uint64_t until, double limit) {
     struct line *line = plait_line_of(self);
     if (line->served) {
         rb_funcall(line->connection, id_unsent_left, 0);
         return true;
     }
     struct member member = plait_line_member(WANT_SENT, limit);
-    member.until = plait_line_said(line);
+    member.until = until;
     return plait_line_stay(self, &member, NULL, NULL);
+}
+
+NORETURN(static void rpc_line_raise_unsent(const struct line *line, uint64_t until));
+static void rpc_line_raise_unsent(const struct line *line, uint64_t until) {
+    VALUE options = rb_hash_new();
+    rb_hash_aset(options, ID2SYM(rb_intern("retry_safe")), plait_line_may_be_sent(line, until) ? Qfalse : Qtrue);
+    VALUE arguments[] = {line->over, options};
+    rb_exc_raise(rb_funcallv_kw(line->connection, id_complaint, 2, arguments, RB_PASS_KEYWORDS));
+}
+
+/*
+ * The same, but raises when the line is over before. Bytes of other members that are said behind these don't count: for these
+ * the peer may have acted long before those are sent.
+ */
+static bool rpc_line_drain(VALUE self, uint64_t until, double limit) {
+    if (rpc_line_stay_until_sent(self, until, limit)) return true;
+
+    const struct line *line = plait_line_of(self);
+    if (!NIL_P(line->over)) rpc_line_raise_unsent(line, until);
+    return false;
+}
+
+/* Sends what was said so far. Returns as above. */
+static bool rpc_line_send_out(VALUE self, double limit) {
+    struct line *line = plait_line_of(self);
+    uint64_t until = plait_line_said(line);
+    return plait_line_flush_soon(line) || rpc_line_drain(self, until, limit);
 }
 
 /* Takes what is there, where no member reads. */
@@ -318,8 +346,13 @@ static VALUE rpc_line_call(VALUE self, VALUE future, VALUE params, VALUE limit, 
 
     rpc_line_check_open(line);
     rpc_line_enter_call(line, future, params);
-    bool gathers = !RTEST(flush) && plait_line_unsent(line) < GATHERED;
-    return gathers || plait_line_flush_soon(line) || rpc_line_drain(self, moment) ? Qtrue : Qnil;
+    if (!RTEST(flush) && plait_line_unsent(line) < GATHERED) return Qtrue;
+
+    uint64_t until = plait_line_said(line);
+    if (plait_line_flush_soon(line) || rpc_line_stay_until_sent(self, until, moment)) return Qtrue;
+    if (NIL_P(line->over)) return Qnil;
+    if (!plait_line_may_be_sent(line, until)) rpc_line_raise_over(line, line->over);
+    return Qtrue; /* the future says what is known */
 }
 
 /* ---- many calls ---- */
@@ -368,11 +401,9 @@ static VALUE rpc_line_fire(VALUE argument) {
         if (!rpc_line_await_room(shot->self, shot->limit)) return shot->said = Qfalse;
         if (!NIL_P(line->over)) break;
         rpc_line_write_one(shot, first + (uint32_t)i, method, rb_ary_entry(shot->lists, i));
-        if (plait_line_unsent(line) >= GATHERED && !plait_line_flush_soon(line) && !rpc_line_drain(shot->self, shot->limit)) {
-            return shot->said = Qnil;
-        }
+        if (plait_line_unsent(line) >= GATHERED && !rpc_line_send_out(shot->self, shot->limit)) return shot->said = Qnil;
     }
-    if (NIL_P(line->over) && !plait_line_flush_soon(line) && !rpc_line_drain(shot->self, shot->limit)) return shot->said = Qnil;
+    if (NIL_P(line->over) && !rpc_line_send_out(shot->self, shot->limit)) return shot->said = Qnil;
     return shot->said = Qtrue;
 }
 
@@ -401,9 +432,7 @@ static VALUE rpc_line_line_fire(VALUE self, VALUE batch, VALUE codec, VALUE list
 
 /* send_off(limit): what was said without being flushed */
 static VALUE rpc_line_send_off(VALUE self, VALUE limit) {
-    struct line *line = plait_line_of(self);
-    return rpc_line_foreign(line) || plait_line_flush_soon(line) ||
-        rpc_line_drain(self, rpc_line_limit_of(limit)) ? Qtrue : Qnil;
+    return rpc_line_foreign(plait_line_of(self)) || rpc_line_send_out(self, rpc_line_limit_of(limit)) ? Qtrue : Qnil;
 }
 
 /* notify(method, params, limit) */
@@ -416,7 +445,7 @@ static VALUE rpc_line_notify(VALUE self, VALUE method, VALUE params, VALUE limit
 
     rpc_line_check_open(line);
     plait_messagepack_rpc_write_notification(plait_line_writer(line), method, params);
-    return plait_line_flush_soon(line) || rpc_line_drain(self, moment) ? Qtrue : Qnil;
+    return rpc_line_send_out(self, moment) ? Qtrue : Qnil;
 }
 
 /* await(future, limit) */
@@ -452,7 +481,11 @@ static VALUE rpc_line_flush_answer(VALUE self, VALUE flush) {
     struct line *line = plait_line_of(self);
     bool full = rpc_line_overfull(line);
     if (full) rpc_line_try_to_send(self);
-    if (full && line->served ? line->unsent : RTEST(flush) && !plait_line_flush_soon(line)) rpc_line_drain(self, INFINITY);
+    if (full && line->served) {
+        if (line->unsent) rpc_line_drain(self, plait_line_said(line), INFINITY);
+    } else if (RTEST(flush)) {
+        rpc_line_send_out(self, INFINITY);
+    }
     return Qnil;
 }
 
@@ -488,7 +521,7 @@ static VALUE rpc_line_flush(VALUE self) {
 
 /* drain: waits until what was said is sent */
 static VALUE rpc_line_line_drain(VALUE self) {
-    return rpc_line_drain(self, INFINITY) ? Qtrue : Qfalse;
+    return rpc_line_drain(self, plait_line_said(plait_line_of(self)), INFINITY) ? Qtrue : Qfalse;
 }
 
 /* ---- reading for good ---- */

@@ -140,7 +140,10 @@ static VALUE rpc_line_roles_run_stay(VALUE argument) {
             if (rpc_line_roles_satisfied(line, member)) break;
         }
         if (member->want == WANT_LOOK) return Qtrue;
-        if (!NIL_P(line->over)) rpc_line_roles_raise_over(line);
+        if (!NIL_P(line->over)) {
+            if (member->want == WANT_SENT) return Qfalse;
+            rpc_line_roles_raise_over(line);
+        }
         if (rpc_line_roles_late(member)) return Qfalse;
         rpc_line_roles_work(line, member);
     }

@@ -58,6 +58,10 @@ uint64_t plait_line_unsent(const struct line *line) {
     return plait_line_said(line) - line->sent;
 }
 
+bool plait_line_may_be_sent(const struct line *line, uint64_t end) {
+    return line->sent + line->going >= end;
+}
+
 bool plait_line_congested(const struct line *line) {
     return line->unsent && !line->sending && plait_line_unsent(line) > line->room;
 }
@@ -173,10 +177,12 @@ static void *rpc_line_send_now(void *argument) {
 /* As receive_without_gvl in rb_rpc_line_receive.c. */
 static void rpc_line_send_without_gvl(struct line *line, struct sending *sending) {
     sending->sent = -2;
+    line->going = sending->size;
     line->sending = true;
     rb_nogvl(rpc_line_send_now, sending, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (sending->sent == -2) rpc_line_send_now(sending);
     line->sending = false;
+    line->going = 0;
 }
 
 /* What is sent is not kept. */
@@ -202,6 +208,7 @@ static enum progress rpc_line_send_parts(struct line *line) {
     if (sending.size < SLOW) rpc_line_send_now(&sending);
     else rpc_line_send_without_gvl(line, &sending);
     if (!NIL_P(line->over)) {
+        if (sending.sent > 0) line->sent += (uint64_t)sending.sent;
         plait_line_release(line);
         return FAILED;
     }

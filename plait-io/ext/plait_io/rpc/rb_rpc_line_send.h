@@ -15,6 +15,9 @@ bool plait_line_congested(const struct line *line);
 /* Bytes that were said, ever. */
 uint64_t plait_line_said(const struct line *line);
 
+/* Whether the peer may have all bytes up to this one. */
+bool plait_line_may_be_sent(const struct line *line, uint64_t end);
+
 /* Writes the answer; false: the result isn't small. Nothing is sent. */
 bool plait_line_answer_small(struct line *line, VALUE id, VALUE result);
 

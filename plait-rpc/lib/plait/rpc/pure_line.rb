@@ -75,7 +75,7 @@ module Plait
 
       # Sends requests that were not flushed.
       # @return [Boolean, nil] nil: the time was up before
-      def send_off(limit) = foreign? || exclusively { flush_soon } || drain(limit) || nil
+      def send_off(limit) = foreign? || send_out(limit) { true }
 
       # Sends a notification.
       # @return [Boolean, nil] as {#call}
@@ -145,8 +145,7 @@ module Plait
       def drain(limit = nil)
         return true.tap { @connection.unsent_left } if @served
 
-        mark = exclusively { @wire.pushed + @writer.bytesize }
-        stay(Waiter.new(limit) { @wire.sent >= mark })
+        await_sent(exclusively { said }, limit)
       end
 
       # @!group State
@@ -195,12 +194,30 @@ module Plait
         look_after_rest
         return false unless await_room(limit)
 
-        done = exclusively do
+        send_out(limit) do
           check_open
           yield
-          flush || unsent >= GATHERED ? flush_soon : true
+          flush || unsent >= GATHERED
         end
-        done || drain(limit) || nil
+      end
+
+      # What others say behind these bytes does not count: the peer may have acted on these long before.
+      # @yieldreturn [Boolean] under the lock: whether to send what was said so far
+      # @return [Boolean, nil] nil: the time was up before all of it was sent
+      def send_out(limit)
+        mark = nil
+        done = exclusively do
+          flush = yield
+          mark = said
+          flush ? flush_soon : true
+        end
+        done || await_sent(mark, limit) || nil
+      end
+
+      def await_sent(mark, limit)
+        return true.tap { @connection.unsent_left } if @served
+
+        stay(Waiter.new(limit) { @wire.sent >= mark })
       end
 
       def add_answer(flush)
@@ -214,6 +231,9 @@ module Plait
       end
 
       # ---- under the lock
+
+      # @return [Integer] bytes, ever
+      def said = @wire.pushed + @writer.bytesize
 
       def end_all(reason)
         return if @over
@@ -237,7 +257,7 @@ module Plait
         id = free_id
         @writer.request(id, future.method_name, params)
         (@calls ||= {})[id] = future
-        future.entered(id, @wire.pushed + @writer.bytesize)
+        future.entered(id, said)
       end
 
       # Ids have 32 bits, and one may still be in use when all have been given once.

@@ -51,6 +51,23 @@ module ConnectionCases
       end
     end
 
+    # Else a connection that ends now would say of a request that has run that it was not sent. The other frame is written while
+    # the first one is sent.
+    def test_a_sender_waits_for_its_own_bytes_alone
+      5.times do
+        with_pair do |connection, talker|
+          begun = false
+          other = Thread.new { (Thread.pass until begun) || connection.notify(:other, ["y" * 8_000_000]) }
+          sender = Thread.new { (begun = true) && connection.notify(:own, ["x" * 500_000]) }
+          next if talker.hear[1] == "other"
+
+          assert(sender.join(10), "it waits for what another one has said")
+        ensure
+          [other, sender].compact.each(&:kill).each(&:join)
+        end
+      end
+    end
+
     def test_notifications_that_a_reader_was_to_send_are_sent
       with_pair do |connection, talker|
         reader = Thread.new { connection.request(:first, []) }
