@@ -161,15 +161,48 @@ static void rpc_line_members_wake_for(struct line *line, VALUE future) {
     }
 }
 
+static bool rpc_line_members_followed(VALUE future) {
+    return RTEST(rb_attr_get(future, id_followed));
+}
+
+struct news {
+    struct line *line;
+    VALUE future;
+};
+
+static VALUE rpc_line_members_tell(VALUE argument) {
+    const struct news *news = (const struct news *)argument;
+    if (news->line->sleeping) rpc_line_members_wake_for(news->line, news->future);
+    if (rpc_line_members_followed(news->future)) rb_funcall(news->line->connection, id_due, 1, news->future);
+    return Qnil;
+}
+
+/* Whether methods of Ruby are called for it: an interrupt of the current thread must not keep the next ones from their answer. */
+static bool rpc_line_members_calls_ruby(const struct line *line, VALUE future) {
+    st_data_t first = 0;
+    if (rpc_line_members_followed(future)) return true;
+    if (!line->sleeping || !line->awaited || !st_lookup(line->awaited, (st_data_t)future, &first)) return false;
+
+    for (const struct member *member = (const struct member *)first; member; member = member->peer) {
+        if (!NIL_P(member->scheduler) && !plait_native_of(member->scheduler)) return true;
+    }
+    return false;
+}
+
+static void rpc_line_members_tell_all(struct line *line, VALUE future) {
+    struct news news = {.line = line, .future = future};
+    if (rpc_line_members_calls_ruby(line, future)) plait_undisturbed_by(rb_cObject, rpc_line_members_tell, (VALUE)&news);
+    else rpc_line_members_tell((VALUE)&news);
+}
+
 void plait_line_tell_followers(const struct line *line, VALUE future) {
-    if (RTEST(rb_attr_get(future, id_followed))) rb_funcall(line->connection, id_due, 1, future);
+    if (rpc_line_members_followed(future)) rb_funcall(line->connection, id_due, 1, future);
 }
 
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome) {
     rb_ivar_set(future, id_outcome, outcome);
     rb_ivar_set(future, id_state, state);
-    if (line->sleeping) rpc_line_members_wake_for(line, future);
-    plait_line_tell_followers(line, future);
+    rpc_line_members_tell_all(line, future);
 }
 
 bool plait_line_follow(VALUE future) {

@@ -43,6 +43,8 @@ void plait_line_attach(struct line *line, struct member *member);
 void plait_line_detach(struct line *line, struct member *member);
 void plait_line_rouse(struct line *line, struct member *member);
 void plait_line_wake_late(struct line *line, double now);
+
+/* For the end of a line, which no interrupt breaks off. */
 void plait_line_tell_followers(const struct line *line, VALUE future);
 
 void plait_init_rpc_line_members(void);

@@ -178,10 +178,27 @@ static void rpc_line_receive_look_at_large(struct line *line) {
     }
 }
 
+struct arrival {
+    const struct line *line;
+    VALUE id, name, params;
+};
+
+static VALUE rpc_line_receive_report(VALUE argument) {
+    const struct arrival *arrival = (const struct arrival *)argument;
+    return rb_funcall(arrival->line->connection, id_arrived, 3, arrival->id, arrival->name, arrival->params);
+}
+
+/* The parser has it no more: an interrupt comes after it. The reader of a server's line holds interrupts back already. */
+static void rpc_line_receive_arrive(const struct line *line, VALUE id, VALUE name, VALUE params) {
+    struct arrival arrival = {.line = line, .id = id, .name = name, .params = params};
+    if (line->served) rpc_line_receive_report((VALUE)&arrival);
+    else plait_undisturbed_by(rb_cObject, rpc_line_receive_report, (VALUE)&arrival);
+}
+
 static void rpc_line_receive_hand_on(const struct line *line) {
     VALUE parser = line->parser;
-    rb_funcall(line->connection, id_arrived, 3, plait_messagepack_rpc_id(parser), plait_messagepack_rpc_method_name(parser),
-               plait_messagepack_rpc_params(parser));
+    rpc_line_receive_arrive(line, plait_messagepack_rpc_id(parser), plait_messagepack_rpc_method_name(parser),
+                            plait_messagepack_rpc_params(parser));
 }
 
 static VALUE rpc_line_receive_take_messages(VALUE argument) {
@@ -287,7 +304,7 @@ static bool rpc_line_receive_excuse_request(struct line *line, const struct guar
         plait_rpc_batch_add_other(line->batch, id, name, error);
         line->places--;
     } else {
-        rb_funcall(line->connection, id_arrived, 3, id, name, error);
+        rpc_line_receive_arrive(line, id, name, error);
     }
     return true;
 }

@@ -14,6 +14,31 @@ module ConnectionCases
       def closed(*) = nil
     end
 
+    # Keeps what is given to it.
+    class Keeper < Breaker
+      def taken = @taken ||= []
+      def take(incoming) = taken << incoming.method_name
+    end
+
+    def test_a_reader_is_interrupted_before_a_request_of_the_peers_is_taken
+      keeper = Keeper.new
+      with_reader(dispatcher: keeper) do |_, talker, reader|
+        interrupted(reader, :call, :arrived, Plait::RPC.const_get(:Connection)) { talker.request(1, "asks") }
+        assert_equal(["asks"], keeper.taken)
+      end
+    end
+
+    def test_a_reader_is_interrupted_over_an_answer_that_is_followed
+      with_reader do |connection, talker, reader|
+        future = connection.call(:followed, [])
+        derived = future.then { |value| value }
+        talker.hear
+        interrupted(reader, :call, :due, Plait::RPC.const_get(:Connection)) { talker.answer(future.id, 1) }
+        assert(derived.join(10), "the follower was not called")
+        assert_equal(1, derived.value)
+      end
+    end
+
     def test_a_reader_is_interrupted_over_a_large_part_of_an_answer
       with_reader do |connection, talker, reader|
         other = Thread.new { connection.request(:m, []) }
