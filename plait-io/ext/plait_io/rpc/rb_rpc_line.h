@@ -119,6 +119,7 @@ struct line {
     bool raw;                 /* the peer is an old one */
     bool drained;             /* the last receive took all there was: wait before the next */
     bool reading;             /* the reader waits for the socket */
+    bool draining;            /* so does the drainer, which is not the reader */
     bool watched;             /* and looks soon which member goes on */
     bool expected;            /* the member that has just left calls again at once, and wakes the others then */
     bool sending;             /* a member sends, without the GVL */

@@ -202,6 +202,7 @@ void plait_line_tell_followers(const struct line *line, VALUE future) {
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome) {
     rb_ivar_set(future, id_outcome, outcome);
     rb_ivar_set(future, id_state, state);
+    if (line->draining && line->drainer->future == future) plait_line_rouse_drainer(line);
     rpc_line_members_tell_all(line, future);
 }
 
@@ -291,6 +292,15 @@ void plait_line_wake_senders(struct line *line) {
         if (waits) plait_line_rouse(line, member);
         member = waits ? line->sleeping : member->next;
     }
+}
+
+/* It waits for an event of the socket, which does not come. */
+void plait_line_rouse_satisfied_reader(const struct line *line, uint64_t unsent) {
+    if (!line->reading) return;
+
+    const struct member *reader = line->reader;
+    bool room = reader->want == WANT_ROOM && unsent <= line->room;
+    if (room || (reader->want == WANT_SENT && line->sent >= reader->until)) plait_line_rouse_reader(line);
 }
 
 /* Wakes members whose time is up. */

@@ -20,6 +20,10 @@ void plait_line_wake_first(struct line *line);
 
 void plait_line_settle(struct line *line, VALUE future, VALUE state, VALUE outcome);
 void plait_line_wake_senders(struct line *line);
+
+/* The reader goes on if it waited for what was sent just now by another member. */
+void plait_line_rouse_satisfied_reader(const struct line *line, uint64_t unsent);
+
 void plait_line_wake_all(struct line *line);
 
 void plait_line_mark_members(const struct line *line);

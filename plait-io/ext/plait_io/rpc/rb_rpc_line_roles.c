@@ -72,6 +72,12 @@ static void rpc_line_roles_wait_as_reader(struct line *line, const struct member
     }
 }
 
+static void rpc_line_roles_wait_as_drainer(struct line *line, const struct member *member) {
+    line->draining = true;
+    plait_line_wait(line, PLAIT_WRITABLE, member->limit, no_wakeups);
+    line->draining = false;
+}
+
 /* Does the member's part until something may have changed. */
 static void rpc_line_roles_work(struct line *line, struct member *member) {
     if (rpc_line_roles_may_read(line, member)) line->reader = member;
@@ -91,7 +97,7 @@ static void rpc_line_roles_work(struct line *line, struct member *member) {
     }
     bool writes = rpc_line_roles_drains(line, member);
     if (reads) rpc_line_roles_wait_as_reader(line, member, PLAIT_READABLE | (writes ? PLAIT_WRITABLE : 0));
-    else if (writes) plait_line_wait(line, PLAIT_WRITABLE, member->limit, no_wakeups);
+    else if (writes) rpc_line_roles_wait_as_drainer(line, member);
     else rpc_line_roles_lie_down(line, member);
 }
 
@@ -150,6 +156,11 @@ static VALUE rpc_line_roles_run_stay(VALUE argument) {
     return Qtrue;
 }
 
+/* Whether the reader sends what is left. It waits for the socket to be writable only where it knows of that. */
+static bool rpc_line_roles_reader_drains(const struct line *line) {
+    return line->reader && (!line->reading || plait_line_rouse_reader(line));
+}
+
 /* Promised frames have to be sent, and another member has to read for the waiting ones. */
 static void rpc_line_roles_hand_over(struct line *line, const struct member *member) {
     if (plait_line_goes_for_a_moment(line, member)) return;
@@ -159,7 +170,9 @@ static void rpc_line_roles_hand_over(struct line *line, const struct member *mem
     if (!line->reader || (line->reading && !line->due && !line->unsent)) plait_line_flush(line);
     if (!NIL_P(line->over) || (line->reader && (line->drainer || !line->unsent))) return;
     if (line->sleeping) plait_line_rouse(line, line->sleeping);
-    else if (line->unsent && !line->drainer && !line->reader) rb_funcall(line->connection, id_find_drainer, 0);
+    else if (line->unsent && !line->drainer && !rpc_line_roles_reader_drains(line)) {
+        rb_funcall(line->connection, id_find_drainer, 0);
+    }
 }
 
 static VALUE rpc_line_roles_leave(VALUE argument) {
@@ -167,7 +180,10 @@ static VALUE rpc_line_roles_leave(VALUE argument) {
     struct line *line = stay->line;
     struct member *member = stay->member;
     plait_line_detach(line, member);
-    if (line->drainer == member) line->drainer = NULL;
+    if (line->drainer == member) {
+        line->drainer = NULL;
+        line->draining = false;
+    }
     if (line->stirring == member) line->stirring = NULL;
     if (line->reader == member) {
         line->reader = NULL;

@@ -264,6 +264,7 @@ static bool rpc_line_send_all(struct line *line) {
 
     line->unsent = progress == WAITS;
     if (any && line->sleeping) plait_line_wake_senders(line);
+    if (any) plait_line_rouse_satisfied_reader(line, plait_line_unsent(line));
     return !line->unsent;
 }
 

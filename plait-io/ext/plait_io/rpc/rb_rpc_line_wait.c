@@ -16,6 +16,9 @@
 /* Seconds of one poll(2): its milliseconds are an int. */
 static const double LONGEST_POLL = 3600;
 
+/* Seconds between two looks at what another member has read or sent, in a wait that none of them can end. */
+static const double LOOK = 0.1;
+
 /* ---- for the socket ---- */
 
 static void rpc_line_wait_expire(struct deadline *deadline) {
@@ -55,6 +58,8 @@ static VALUE rpc_line_wait_on_scheduler(struct line *line, VALUE scheduler, int 
     struct native *native = plait_native_of(scheduler);
     struct line_wait *wait = &line->waits[events & PLAIT_READABLE ? LINE_READER : LINE_DRAINER];
     if (!native || !plait_native_ends_waits(native) || !NIL_P(wait->fiber)) {
+        bool shared = line->unsent && events != (PLAIT_READABLE | PLAIT_WRITABLE);
+        if (shared) limit = fmin(limit, plait_now() + LOOK);
         return rb_fiber_scheduler_io_wait(scheduler, line->io, INT2FIX(events), rpc_line_wait_seconds_until(limit));
     }
     wait->deadline.at = limit;
@@ -121,12 +126,20 @@ void plait_line_end_waits(const struct line *line) {
 }
 
 /* On a scheduler that isn't ours it goes on with the next bytes, or when its time is up. */
-void plait_line_rouse_reader(const struct line *line) {
-    const struct line_wait *wait = &line->waits[LINE_READER];
-    if (NIL_P(line->reader->scheduler)) rb_thread_wakeup_alive(line->reader->thread);
-    else if (NIL_P(wait->fiber)) return;
+static bool rpc_line_wait_rouse(const struct line *line, const struct member *member, const struct line_wait *wait) {
+    if (NIL_P(member->scheduler)) rb_thread_wakeup_alive(member->thread);
+    else if (wait->fiber != member->fiber) return false;
     else if (plait_native_thread(wait->native) == rb_thread_current()) plait_line_end_waits(line);
     else plait_native_push(wait->native, line->self);
+    return true;
+}
+
+bool plait_line_rouse_reader(const struct line *line) {
+    return rpc_line_wait_rouse(line, line->reader, &line->waits[LINE_READER]);
+}
+
+bool plait_line_rouse_drainer(const struct line *line) {
+    return rpc_line_wait_rouse(line, line->drainer, &line->waits[LINE_DRAINER]);
 }
 
 void plait_line_shut(const struct line *line) {

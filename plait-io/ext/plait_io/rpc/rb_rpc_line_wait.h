@@ -21,8 +21,12 @@ void plait_line_give_wakeup(struct line *line, struct member *member);
 void plait_line_take_wakeup(struct line *line, struct member *member);
 void plait_line_let_others_run(const struct member *member);
 
-/* The reader goes on: another member has settled the future that it waits for. */
-void plait_line_rouse_reader(const struct line *line);
+/*
+ * The waiting member goes on: there is something that it would find no event of at the socket. Returns false where nothing can
+ * end its wait.
+ */
+bool plait_line_rouse_reader(const struct line *line);
+bool plait_line_rouse_drainer(const struct line *line);
 
 /* On the thread of a scheduler whose fibers wait for the socket: they go on. */
 void plait_line_end_waits(const struct line *line);

@@ -68,6 +68,58 @@ module ConnectionCases
       end
     end
 
+    # One reads, and waits for room as well; another one sends all.
+    def test_a_reader_that_waits_for_room_goes_on_when_another_has_sent_all
+      with_pair(outbox: 100_000) do |connection, talker|
+        first = Thread.new { connection.request(:first, []) }
+        id = talker.hear[1]
+        sender = asleep { connection.notify(:large, ["x" * 3_000_000]) }
+        second = asleep { connection.request(:second, []) }
+        talker.answer(id, 1)
+        first.join
+        wait_until_asleep([second])
+        assert_equal("large", talker.hear[1])
+        assert(talker.hears?(10), "its request was not sent")
+        talker.answer(talker.hear[1], 2)
+        assert_equal(2, second.value)
+        sender.join
+      end
+    end
+
+    { "reader" => :run, "caller" => :first }.each do |name, what|
+      define_method("test_a_#{name}_sends_what_a_killed_sender_has_left") do
+        with_pair do |connection, talker|
+          reader = asleep { what == :run ? connection.run : connection.request(what, []) }
+          talker.hear unless what == :run
+          sender = asleep { connection.call(:large, ["x" * 3_000_000]) }
+          sender.kill.join
+          heard = Thread.new { talker.hear[2] }
+          assert(heard.join(10), "half a frame is left")
+          assert_equal("large", heard.value)
+        ensure
+          [reader, heard].compact.each(&:kill).each(&:join)
+        end
+      end
+    end
+
+    # It waits until more can be sent, and another one reads.
+    def test_a_sender_whose_answer_is_there_waits_no_more
+      with_pair(outbox: 64 << 20) do |connection, talker|
+        reader = asleep { connection.request(:reads, []) }
+        id = talker.hear[1]
+        sender = asleep { connection.request(:large, ["x" * 3_000_000]) }
+        other = asleep { connection.notify(:more, ["y" * 3_000_000]) }
+        large = talker.hear[1]
+        wait_until_asleep([sender])
+        talker.answer(large, 1)
+        assert(sender.join(10), "it has not noticed")
+        talker.answer(id, 2)
+        assert_equal([1, 2], [sender.value, reader.value])
+      ensure
+        other&.kill&.join
+      end
+    end
+
     def test_notifications_that_a_reader_was_to_send_are_sent
       with_pair do |connection, talker|
         reader = Thread.new { connection.request(:first, []) }
@@ -84,6 +136,15 @@ module ConnectionCases
       with_peer(echo) do |connection|
         results = Plait.map(0...60, on: :fibers, limit: 20) { |i| connection.request(:echo, [i % 5 == 0 ? "x" * 700_000 : i]) }
         results.each_with_index { |result, i| assert_equal(i % 5 == 0 ? "x" * 700_000 : i, result) }
+      end
+    end
+
+    private
+
+    def asleep(&block)
+      Thread.new(&block).tap do |thread|
+        thread.report_on_exception = false
+        wait_until_asleep([thread])
       end
     end
   end

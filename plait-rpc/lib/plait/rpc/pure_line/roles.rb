@@ -49,7 +49,7 @@ module Plait
         WRITE = PureWire::WRITABLE
         # Of a waiter that leaves: whether it is satisfied.
         DONE = { true => true, false => true }.freeze
-        # Seconds between two looks of the reader whether its future was cancelled.
+        # Seconds between two looks of the reader: its future may be cancelled, or another waiter has sent all.
         LOOK = 0.1
 
         # Reads for all until the line is over.
@@ -152,13 +152,13 @@ module Plait
           case duty
           when :sleep then @lock.sleep(waiter, waiter.seconds)
           when :pass then Lock.scheduler ? sleep(0) : Thread.pass
-          when Integer then @wire.wait(duty, moment(waiter))
+          when Integer then @wire.wait(duty, moment(duty, waiter))
           end
         end
 
-        # Only bytes end a wait for the socket, not the cancellation of a future.
-        def moment(waiter)
-          look = Deadline.now + LOOK if waiter.future
+        # Only bytes end a wait for the socket, not the cancellation of a future, nor what another waiter sends.
+        def moment(duty, waiter)
+          look = Deadline.now + LOOK if waiter.future || (@unsent && duty.nobits?(WRITE))
           [look, waiter.limit].compact.min
         end
 
@@ -184,9 +184,12 @@ module Plait
         def call_successor
           successor = @sleeping&.each_key&.first
           if successor then successor.call
-          elsif @unsent && @drainer.nil? && @reader.nil? then @connection.find_drainer
+          elsif @unsent && @drainer.nil? && !reader_drains? then @connection.find_drainer
           end
         end
+
+        # @return [Boolean] whether the reader looks soon at what is left
+        def reader_drains? = @reader && (!@reading || !@reader.future.nil?)
 
         # The last waiter at the socket closes it; a server's reactor has to let go of its socket first.
         def release
