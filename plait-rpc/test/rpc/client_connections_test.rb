@@ -53,6 +53,18 @@ class RPCClientConnectionsTest < Minitest::Test
     end
   end
 
+  def test_an_interrupt_anywhere_while_it_connects_leaves_that_to_the_next_call
+    connected = Struct.new(:usable?) { def close = nil }.new(true)
+    each_interrupt do
+      link = Plait::RPC::Client.const_get(:ReconnectingConnection).new("tcp://there:1", 0) do |_, &take|
+        connected.tap { take.call(connected) }
+      end
+      [-> { link.connection(nil) }, lambda do |place|
+        assert_equal(connected, link.connection(Plait::Deadline.now + 1), "after an interrupt at the #{place}")
+      end]
+    end
+  end
+
   # It was at rest: nobody has seen yet that it is of no more use.
   def test_a_call_after_the_peer_broke_the_protocol_is_made_on_a_new_connection
     with_client do |client, server|

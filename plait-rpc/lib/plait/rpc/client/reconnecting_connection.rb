@@ -156,7 +156,7 @@ module Plait
 
         private
 
-        Attempt = Struct.new(:failure)
+        Attempt = Struct.new(:connection, :failure)
         private_constant :Attempt
 
         def reset
@@ -168,17 +168,21 @@ module Plait
 
         def find(limit)
           reset if @generation != Native.fork_generation
-          @lock.synchronize { find_or_begin(limit) } || run(limit)
+          mine = Attempt.new
+          @lock.synchronize { find_or_begin(limit, mine) } || run(limit, mine)
+        ensure
+          finish(mine) if mine
         end
 
-        # @return [Connection, nil] nil: the caller connects
-        def find_or_begin(limit)
+        # @param mine [Attempt] of the caller, if it connects
+        # @return [Connection, nil] nil: it does
+        def find_or_begin(limit, mine)
           await_attempt(limit) until @attempt.nil?
           raise closed_here if @closed
           return @current if @current&.usable?
           raise once_more(@failure) if @failure && Deadline.now < @rest_until
 
-          @attempt = Attempt.new
+          @attempt = mine
           nil
         end
 
@@ -192,19 +196,22 @@ module Plait
         end
 
         # Connects, while other calls wait.
-        def run(limit)
-          connection = nil
-          connect_patiently(limit) { |made| connection = made }
-          connection
+        def run(limit, mine)
+          connect_patiently(limit) { |made| mine.connection = made }
+          mine.connection
         rescue Error => e
-          failure = e unless limit && Deadline.now >= limit # another call may have more time, and tries itself
+          mine.failure = e unless limit && Deadline.now >= limit # another call may have more time, and tries itself
           raise
-        ensure
-          Uninterruptible.run { @lock.synchronize { conclude(connection, failure) } }
+        end
+
+        # Others wait for the attempt as soon as its mark is set: it ends in any case.
+        def finish(mine)
+          Uninterruptible.run do
+            @lock.synchronize { conclude(mine.connection, mine.failure) if @attempt.equal?(mine) }
+          end
         end
 
         def conclude(connection, failure)
-          @attempt&.failure = failure
           @attempt = nil
           note(failure, connection)
           @current&.close unless connection.nil?
