@@ -94,7 +94,7 @@ module Plait
         # Of statistics: what is also counted of workers that are gone.
         COUNTERS = %i[requests notifications refused unknown excessive broken done].freeze
         # Seconds beyond the time to end, after which a worker is killed.
-        GRACE = 1
+        GRACE = 5
 
         def self.merge(total) = { **total.fetch(:gauges), **total.fetch(:counters), **total.slice(:processes, :replaced) }
 

@@ -188,11 +188,19 @@ module Plait
         # Earlier requests are answered, new ones refused. A caller without an answer knows that its request did not run.
         def drain(deadline)
           @doors.each(&:close)
-          @board.peers.each { |peer| @board.attend(peer) }
+          take_what_came(deadline)
           @dispatcher.stop
           @pool.call
           until (peers = @board.peers).empty? || deadline.expired?
             peers.each { |peer| peer.connection.close("the server has stopped") unless peer.busy? }
+            sleep(LOOK)
+          end
+        end
+
+        # A worker that reads from a peer already may not have come to its last requests.
+        def take_what_came(deadline)
+          peers = @board.peers
+          until (peers = peers.reject { |peer| @board.attend(peer) }).empty? || deadline.expired?
             sleep(LOOK)
           end
         end

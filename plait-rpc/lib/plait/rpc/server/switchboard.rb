@@ -139,14 +139,16 @@ module Plait
         end
 
         # Sends and receives without waiting. If a worker does already, it does so once more.
+        # @return [Boolean] false: another worker does, and has not done so yet
         def attend(peer)
-          return unless @lock.exclusively { take_hold(peer) }
+          return false unless @lock.exclusively { take_hold(peer) }
 
           attending = true
           while attending
             state = serve(peer)
             attending = @lock.exclusively { again?(peer, state) }
           end
+          true
         ensure
           @lock.exclusively { peer.attended = false } if attending # it was left early
         end
