@@ -202,8 +202,8 @@ static void rpc_line_raise_unsent(const struct line *line, uint64_t until) {
 }
 
 /*
- * The same, but raises when the line is over before. Bytes of other members that are said behind these don't count: for these
- * the peer may have acted long before those are sent.
+ * The same, but raises when the line is over before. What other members say behind these bytes doesn't count: the peer may have
+ * acted on these long before.
  */
 static bool rpc_line_drain(VALUE self, uint64_t until, double limit) {
     if (rpc_line_stay_until_sent(self, until, limit)) return true;
