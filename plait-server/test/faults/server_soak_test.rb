@@ -28,7 +28,7 @@ class ServerSoakTest < Minitest::Test
   PATIENCE = %i[head_timeout body_timeout write_timeout queue_timeout handshake_timeout].to_h { |name| [name, 120] }.freeze
   KINDS = %i[kept short pipelined uploads large raised cut over_tls over_http2].freeze
 
-  def hard_timeout = SECONDS + 120
+  def hard_timeout = SECONDS + 400
 
   # Fibers alone are half of hybrid: they have their turn when there is time.
   MECHANISMS = ENV["PLAIT_SOAK"] ? %i[hybrid threads fibers] : %i[hybrid threads]

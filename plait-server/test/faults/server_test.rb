@@ -85,7 +85,7 @@ class ServerFaultsTest < Minitest::Test
       limit = Process.getrlimit(:NOFILE).first
       skip("10,000 connections need as many descriptors: ulimit -n is #{limit}") if limit < MANY + SPARE
 
-      among_others(mechanism, files: MANY + SPARE, connections: MANY + 100) do
+      among_others(mechanism, files: MANY + SPARE, connections: MANY + 100, idle_timeout: 600) do
         before = settled
         callers = Array.new(MANY) { own.send(GET) }
         callers.each { |caller| assert_equal(200, caller.hear.status) }

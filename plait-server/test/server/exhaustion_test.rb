@@ -194,7 +194,7 @@ class ServerExhaustionTest < Minitest::Test
   # Whoever is not accepted hears nothing: as long as that, nobody else is slow.
   def answered?(caller)
     caller.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    @patience ||= 1
+    @patience ||= 10
     heard = caller.socket.wait_readable(@patience)
     caller.hear if heard
     @patience = 0.01 unless heard

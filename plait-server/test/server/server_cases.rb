@@ -45,7 +45,7 @@ module ServerCases
     def flush = self
 
     # @return [String] the next complaint
-    def next = @lines.pop(true)
+    def next = Support::Waiting.wait_until(what: "a complaint") { @lines.pop(true) unless @lines.empty? }
 
     def empty? = @lines.empty?
   end

@@ -57,7 +57,8 @@ module ServerCases
         assert_empty(statuses.values - [200, 500])
         assert_empty(statuses.select { |_, status| status == 500 }.keys - watcher.hit)
         refute_empty(watcher.hit)
-        assert_equal(mechanism == :threads, statuses.value?(500))
+        # On hybrid a request that seems to block runs on a thread.
+        assert_equal(mechanism == :threads, statuses.value?(500)) unless mechanism == :hybrid
       end
       refute_match(/bug in plait/, complaints)
     ensure
