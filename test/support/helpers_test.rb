@@ -20,6 +20,16 @@ class HelpersTest < Minitest::Test
     assert_match(/the cow did not come true in 0.05 s/, error.message)
   end
 
+  def test_times_grow_until_one_is_long_enough
+    tried = []
+    assert_equal(2, in_growing_times(1, 2, 3) { |seconds| (tried << seconds).last.tap { assert_operator(seconds, :>, 1) } })
+    assert_equal([1, 2], tried)
+    error = assert_raises(Minitest::Assertion) { in_growing_times(1, 3) { |seconds| flunk("no #{seconds}") } }
+    assert_equal("no 3", error.message)
+    assert_raises(Minitest::Skip) { in_growing_times(1, 2) { |seconds| (tried << seconds) && skip } }
+    assert_equal([1, 2, 1], tried)
+  end
+
   def test_what_is_made_once_is_whole
     key = [name, Process.pid.to_s]
     assert_raises(IOError) { Support::MadeOnce.made_once(*key) { |path| File.write(path, "half") && raise(IOError) } }

@@ -16,6 +16,7 @@ require_relative "wire_cases/requests"
 require_relative "wire_cases/reuse"
 require_relative "wire_cases/streams"
 require_relative "wire_cases/tls"
+require_relative "wire_cases/whole_times"
 require_relative "wire_cases/write_time"
 
 # What each wire must do, the native one and its twin. Included by a test class of its own, which says which one:
@@ -38,6 +39,7 @@ module WireCases
   include Reuse
   include Streams
   include TLS
+  include WholeTimes
   include WriteTime
 
   Timeouts = Plait::HTTP::Timeouts
@@ -80,6 +82,19 @@ module WireCases
   ensure
     wire&.close
     theirs&.close
+  end
+
+  # A wire to a peer that has begun to answer before it is asked: it needs no time of its own to take the request.
+  # @param beside [#call] what the peer does then, on a thread
+  def with_begun(said, beside = STALL, **options)
+    with_pair(**options) do |wire, peer|
+      peer.say(said)
+      thread = Thread.new { beside.call(peer) }
+      thread.report_on_exception = false
+      yield(wire)
+    ensure
+      thread&.kill
+    end
   end
 
   # What the exchanges of a test have that says nothing of it.
