@@ -20,30 +20,40 @@ class NetHTTPFaultsTest < Minitest::Test
     origin(routes) { |origin| block.call(origin, rest) }
   end
 
-  # How an exchange can end early. Each gets a Net::HTTP, started or not.
+  # A short time may be over before the origin was asked.
+  def each_time(&block)
+    in_growing_times(0.1, 1, 10) do |seconds|
+      NetHTTP.clear
+      @before = NetHTTP.statistics
+      half_way do |origin, rest|
+        block.call(origin, rest, seconds)
+        assert_includes(origin.requests.map(&:path), "/half")
+      end
+    end
+  end
+
+  # How an exchange can end early. Each gets a Net::HTTP, started or not, and the seconds after which a timeout ends it.
   ENDINGS = {
     break: ->(http, _) { http.request_get("/half") { |response| response.read_body { break } } },
     break_out_of_all: ->(http, _) { http.get("/half") { break } },
     rescued: lambda { |http, _|
-      http.read_timeout = 0.05
-      http.request_get("/half") { |response| ending_in(Net::ReadTimeout) { response.body } }
+      http.request_get("/half") { |response| impatient(http) { ending_in(Net::ReadTimeout) { response.body } } }
     },
     break_before_the_body: ->(http, _) { http.request_get("/half") { break } },
     throw: ->(http, _) { catch(:out) { http.request_get("/half") { |response| response.read_body { throw :out } } } },
     error: ->(http, _) { ending_in(KeyError) { http.request_get("/half") { raise KeyError } } },
     exception: ->(http, _) { ending_in(NotImplementedError) { http.request_get("/half") { raise NotImplementedError } } },
     read_timeout: lambda { |http, _|
-      http.read_timeout = 0.05
-      ending_in(Net::ReadTimeout) { http.get("/half") }
+      ending_in(Net::ReadTimeout) { http.request_get("/half") { |response| impatient(http) { response.read_body } } }
     },
-    timeout: ->(http, _) { ending_in(Timeout::Error) { Timeout.timeout(0.1) { http.get("/half") } } },
-    plait_timeout: ->(http, _) { ending_in(Plait::TimeoutError) { Plait.timeout(0.1) { http.get("/half") } } },
+    timeout: ->(http, seconds) { ending_in(Timeout::Error) { Timeout.timeout(seconds) { http.get("/half") } } },
+    plait_timeout: ->(http, seconds) { ending_in(Plait::TimeoutError) { Plait.timeout(seconds) { http.get("/half") } } },
     kill: ->(http, _) { half_read(http).kill.join },
     raise_from_outside: ->(http, _) { ended(IOError, half_read(http)) },
     interrupt: ->(http, _) { ended(Interrupt, half_read(http)) },
-    cancel: ->(http, _) { Plait.first([0, 1], on: :fibers) { |n| n.zero? ? sleep(0.1) : http.get("/half") } },
-    fiber_timeout: lambda { |http, _|
-      ending_in(Plait::TimeoutError) { Plait.map([1], on: :fibers, timeout: 0.1) { http.get("/half") } }
+    cancel: ->(http, seconds) { Plait.first([0, 1], on: :fibers) { |n| n.zero? ? sleep(seconds) : http.get("/half") } },
+    fiber_timeout: lambda { |http, seconds|
+      ending_in(Plait::TimeoutError) { Plait.map([1], on: :fibers, timeout: seconds) { http.get("/half") } }
     }
   }.freeze
 
@@ -53,6 +63,14 @@ class NetHTTPFaultsTest < Minitest::Test
       raise "no #{error}"
     rescue error
       nil
+    end
+
+    # A short read_timeout is for the body alone: the head has come.
+    def impatient(http)
+      http.read_timeout = 0.05
+      yield
+    ensure
+      http.read_timeout = 60
     end
 
     # An IOError before anything of the answer has come is that of a stale connection: the request would be sent anew.
@@ -73,8 +91,8 @@ class NetHTTPFaultsTest < Minitest::Test
 
   ENDINGS.each do |name, ending|
     define_method(:"test_no_answer_for_the_next_one_after_#{name}") do
-      half_way do |origin, rest|
-        ending.call(http_to(origin, max_retries: 0), origin)
+      each_time do |origin, rest, seconds|
+        ending.call(http_to(origin, max_retries: 0), seconds)
         rest.close
         assert_equal(%w[/1 /2].map { |path| "GET #{path} " }, %w[/1 /2].map { |path| Net::HTTP.get(origin.url(path)) })
         assert_equal([0, 1], NetHTTP.statistics.to_h.values_at(:in_use, :idle))
@@ -84,10 +102,10 @@ class NetHTTPFaultsTest < Minitest::Test
     end
 
     define_method(:"test_no_answer_for_the_next_one_in_the_session_after_#{name}") do
-      half_way do |origin, rest|
+      each_time do |origin, rest, seconds|
         http = http_to(origin, max_retries: 0).start
         http.get("/0")
-        ending.call(http, origin)
+        ending.call(http, seconds)
         rest.close
         assert_equal(%w[/1 /2].map { |path| "GET #{path} " }, %w[/1 /2].map { |path| http.get(path).body })
         http.finish
@@ -196,7 +214,9 @@ class NetHTTPFaultsTest < Minitest::Test
 
   def test_connections_closed_meanwhile_are_not_used
     origin do |origin|
-      Array.new(3) { Thread.new { Net::HTTP.start("127.0.0.1", origin.port) { |h| h.get("/") && sleep(0.1) } } }.each(&:join)
+      begun = Queue.new
+      session = ->(http) { (begun << http.get("/")) && wait_until { begun.size == 3 } }
+      Array.new(3) { Thread.new { Net::HTTP.start("127.0.0.1", origin.port, &session) } }.each(&:join)
       assert_equal(3, NetHTTP.statistics.idle)
       origin.hang_up
       assert_equal("POST /p x", Net::HTTP.post(origin.url("/p"), "x").body)

@@ -8,6 +8,15 @@ require "plait/http/net_http"
 
 Plait::HTTP::NetHTTP.disable # it is each test that enables it
 
+# On a busy machine 2 s pass between two requests: then Net::HTTP renews its connection, and the tests count connections.
+module LongKeepAlive
+  def initialize(...)
+    super
+    @keep_alive_timeout = 60
+  end
+end
+Net::HTTP.prepend(LongKeepAlive)
+
 # An HTTP/1.1 server of this process that a test can tell how to misbehave. It counts connections, and each answer names
 # the request it is for.
 class NetHTTPOrigin
