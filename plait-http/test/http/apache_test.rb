@@ -33,11 +33,12 @@ class HTTPApacheTest < Minitest::Test
     with_apache(config: "KeepAliveTimeout 100ms\n#{ECHO}", modules: %w[reflector]) do |client, apache|
       apache.put("a.txt", "page")
       [-> { client.get("#{apache.url}/a.txt") }, -> { client.post("#{apache.url}/echo", body: "page") }].each do |call|
-        assert_equal("page", call.call.body)
-        await_the_end(apache.port)
-        assert_equal("page", call.call.body)
+        2.times do
+          assert_equal("page", call.call.body)
+          await_the_end(apache.port)
+        end
       end
-      assert_equal([3, 2], client.statistics.values_at(:connected, :stale))
+      assert_equal([4, 3], client.statistics.values_at(:connected, :stale))
     end
   end
 
@@ -136,8 +137,8 @@ class HTTPApacheTest < Minitest::Test
     with_apache(config: config, modules: %w[reflector]) do |client, apache|
       waiting = { "Expect" => "100-continue" }
       assert_equal(TEXT, client.post("#{apache.url}/echo", body: TEXT, headers: waiting).body)
-      body = StringIO.new(TEXT)
-      assert_equal([413, 0], [client.post("#{apache.url}/small", body: body, headers: waiting).status, body.pos])
+      refusals = Array.new(5).lazy.map { refusal("#{apache.url}/small", client, waiting) } # after a second the body goes anyway
+      assert_includes(refusals, [413, 0])
       assert_equal(417, client.post("#{apache.url}/echo", body: "x", headers: { "Expect" => "something" }).status)
       apache.put("a.txt", "page")
       assert_equal("page", client.get("#{apache.url}/a.txt").body, "it closes after a 417, and doesn't say so")
@@ -209,6 +210,12 @@ class HTTPApacheTest < Minitest::Test
   end
 
   private
+
+  # @return [Array] the status, and how much of the body was sent
+  def refusal(url, client, headers)
+    body = StringIO.new(TEXT)
+    [client.post(url, body: body, headers: headers).status, body.pos]
+  end
 
   # @param config [String] see {Support::ApacheServer#initialize}
   # @yieldparam client [Plait::HTTP::Client]
