@@ -12,6 +12,9 @@ class HTTPClientHTTP2Test < Minitest::Test
 
   HTTP = Plait::HTTP
 
+  # Some tests interrupt anywhere, each hundreds of times.
+  def hard_timeout = 300
+
   def test_many_at_once_share_a_connection
     with_nginx do |url, tls|
       HTTP::Client.open(http2: true, tls: tls, proxy: false) do |client|

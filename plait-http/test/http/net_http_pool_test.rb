@@ -8,6 +8,9 @@ class NetHTTPPoolTest < Minitest::Test
   include NetHTTPCases
   include Support::Interrupts
 
+  # Some tests interrupt anywhere, each hundreds of times.
+  def hard_timeout = 300
+
   # An origin that answers /wait when the test lets it.
   def held
     gate = Queue.new
