@@ -505,7 +505,7 @@ class HTTPClientTest < Minitest::Test
     with_origin("/silent" => silent, "/stalled" => stalled, timeout: { first_byte: 0.2, read: 0.2 }) do |client, origin|
       error = assert_raises(Plait::ReadTimeout) { client.get(origin.url("/silent")) }
       assert_match(%r{sent no answer in time.*GET http://127.0.0.1:\d+/silent}, error.message)
-      error = assert_raises(Plait::ReadTimeout) { client.get(origin.url("/stalled")) }
+      error = assert_raises(Plait::ReadTimeout) { client.get(origin.url("/stalled"), timeout: { first_byte: 60 }) }
       assert_match(/stopped in the middle/, error.message)
       wait_until { origin.open_connections <= 2 }
       assert_idle(client)

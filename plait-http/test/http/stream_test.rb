@@ -111,8 +111,8 @@ class HTTPStreamTest < Minitest::Test
   end
 
   def test_one_that_is_closed_gives_its_connection_back
-    with_origin("/small" => chunked("ab"), "/endless" => ->(io, _) { loop { io.write("HTTP/1.1 200 OK\r\n\r\n") } }) do
-      |client, origin|
+    whole = ->(io, _) { io.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n") }
+    with_origin("/small" => whole, "/endless" => ->(io, _) { loop { io.write("HTTP/1.1 200 OK\r\n\r\n") } }) do |client, origin|
       client.stream(:get, origin.url("/small")).close
       assert_idle(client)
       client.stream(:get, origin.url("/endless")).tap(&:close).close

@@ -67,6 +67,13 @@ module WireCases
           assert_match(/resume/, assert_raises(Plait::UsageError) { get(wire) }.message)
           assert_equal(["abc", true], [wire.resume(%w[a b c]).body, wire.reusable?])
         end
+      end
+    end
+
+    # It is there before the client asks, who waits for a second only.
+    everywhere("expect continue refused") do
+      with_pair do |wire, peer|
+        peer.say("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n")
         refused = wire.expect_continue(expecting("/no"), 0, PATIENT, nil)
         assert_equal([417, true], [refused.status, wire.closed?])
       end
@@ -74,14 +81,14 @@ module WireCases
 
     # Other interim answers are no leave to go on.
     def test_expect_continue_waits_for_the_right_interim_answer
-      early = nil
+      asked = early = nil
       script = lambda do |peer|
         peer.head && peer.say("HTTP/1.1 103 Early Hints\r\n\r\n")
-        start = now
-        early = now - start if peer.socket.wait_readable(0.3)
+        early = now - asked if peer.socket.wait_readable(0.3)
         peer.say("HTTP/1.1 100 Continue\r\n\r\n") && peer.read(3) && peer.say(OK) && peer.stall
       end
       with_wire(script) do |wire|
+        asked = now
         assert_nil(wire.expect_continue(expecting("/"), 0, PATIENT, nil))
         assert_equal("hello", wire.resume("abc").body)
         # After a second the body comes anyway.
@@ -121,8 +128,6 @@ module WireCases
 
     def continue(peer)
       while (head = peer.head)
-        return peer.say("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n") && peer.stall if head.include?("/no")
-
         peer.say("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n") unless head.include?("/silent")
         peer.say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n#{peer.read(3)}")
       end
