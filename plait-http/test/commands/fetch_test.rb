@@ -78,13 +78,17 @@ class FetchTest < Minitest::Test
 
   # In a log or a pipe.
   def test_progress_where_nothing_can_be_redrawn
-    site = origin { |path, _| path == "/2" ? sleep(0.5) && [200, {}, ""] : [200, {}, ""] }
-    result = fetch(site.url("/1"), site.url("/2"), "--limit", "1", prelude: <<~RUBY)
+    told = %r{^plait: \d of 2 URLs, [\d.]+/s, 0 errors}
+    site = origin do |asked, _|
+      wait_until(what: "the progress") { File.read(path(".err")).match?(told) } if asked == "/2"
+      [200, {}, ""]
+    end
+    result = plait_running("fetch", site.url("/1"), site.url("/2"), *%w[--limit 1 --retries 0], prelude: <<~RUBY) { nil }
       require "plait/cli/fetch/summary"
       Plait::CLI::Fetch::Display.send(:remove_const, :FIRST_LINE)
       Plait::CLI::Fetch::Display::FIRST_LINE = 0.2
     RUBY
-    assert_match(%r{^plait: \d of 2 URLs, [\d.]+/s, 0 errors}, result.err)
+    assert_match(told, result.err)
   end
 
   def test_the_lab_is_not_loaded_for_it
@@ -152,15 +156,12 @@ class FetchTest < Minitest::Test
   end
 
   def test_errors_by_kind
-    closed = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     site = origin { |path, _| path == "/slow" ? sleep(30) : { "/500" => [500, {}, "no"] }[path] }
-    urls = ["http://127.0.0.1:#{closed}/", *%w[/500 /nothing /slow].map { |path| site.url(path) }]
-    result = fetch(*urls, *%w[--retries 0 --timeout 0.5 --json sum.json])
-    assert_equal 1, result.code
-    kinds = records(result.out).map { |record| record["error"]["kind"] }
-    assert_equal %w[connect status_500 connection_closed], kinds.first(3)
-    assert_match(/timeout/, kinds.last)
-    assert_equal kinds.sort, JSON.parse(File.read(path("sum.json")))["errors"].keys.sort
+    kinds = kinds_of_errors("http://127.0.0.1:#{CLOSED}/", *%w[/500 /nothing].map { |path| site.url(path) })
+    assert_equal %w[connect status_500 connection_closed], kinds
+    late = kinds_of_errors(site.url("/slow"), "--timeout", "0.5")
+    assert_equal 1, late.size
+    assert_match(/timeout/, late.first)
   end
 
   def test_a_folder
@@ -239,6 +240,15 @@ class FetchTest < Minitest::Test
   end
 
   private
+
+  # @return [Array<String>] in the order of the URLs
+  def kinds_of_errors(*arguments)
+    result = fetch(*arguments, *%w[--retries 0 --json sum.json])
+    assert_equal 1, result.code
+    kinds = records(result.out).map { |record| record["error"]["kind"] }
+    assert_equal kinds.sort, JSON.parse(File.read(path("sum.json")))["errors"].keys.sort
+    kinds
+  end
 
   def body(record) = record["body"]&.b || record["body_base64"].unpack1("m0")
 end

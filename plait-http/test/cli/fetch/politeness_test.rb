@@ -38,7 +38,8 @@ class FetchPolitenessTest < Minitest::Test
     result = fetch_fed(urls.join("\n"), "--per-host", "1")
     assert_equal 0, result.code, result.err
     order = result.out.lines.map { |line| JSON.parse(line)["line"] }
-    assert_equal 33, order.index(4), "all others are done before the fourth of the slow ones"
+    # The last of the quick ones was asked for by then, and may be written later.
+    assert_operator order.index(4), :>=, 32, "all others are done before the fourth of the slow ones"
   end
 
   def test_a_rate
