@@ -4,6 +4,8 @@ require "test_helper"
 require "support/sanitized"
 
 class ServerPeersTest < Minitest::Test
+  def hard_timeout = super + Sanitized::BUILDING
+
   def test_peers_from_c
     skip("epoll is Linux's") unless RUBY_PLATFORM.include?("linux")
 

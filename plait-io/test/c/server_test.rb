@@ -5,6 +5,8 @@ require "support/sanitized"
 
 # The engine with Linux's own means, and with what other systems have: kqueue(2), here over epoll(7), and the twins.
 class ServerEngineTest < Minitest::Test
+  def hard_timeout = super + Sanitized::BUILDING
+
   LINUX = %w[ACCEPT4 CONST_O_TMPFILE LINUX_MAGIC_H PTHREAD_CONDATTR_SETCLOCK SENDFILE].map { |name| "-DHAVE_#{name}" }.freeze
   ELSEWHERE = ["-DHAVE_PLAIT_KQUEUE", "-I#{File.join(Support::ROOT, "test/support/kqueue")}"].freeze
 

@@ -46,7 +46,7 @@ class IoListenerTest < Minitest::Test
     client = Socket.tcp("127.0.0.1", listener.endpoint.port)
     stream = listener.stream(accept(listener))
     client.write("hi")
-    assert_equal("hi", stream.read_exactly(2, deadline: within(10)))
+    assert_equal("hi", stream.read_exactly(2, deadline: within(60)))
     assert_equal("tcp://127.0.0.1:#{client.local_address.ip_port}", stream.endpoint.to_s)
   ensure
     [stream, client, listener].compact.each(&:close)
@@ -58,7 +58,7 @@ class IoListenerTest < Minitest::Test
     thread = Thread.new { listener.each(&:close) }
     wait_until { thread.stop? }
     Process.kill(:USR2, Process.pid)
-    assert(thread.join(10))
+    assert(thread.join(60))
   ensure
     trap(:USR2, old || "DEFAULT")
   end
@@ -105,7 +105,7 @@ class IoListenerTest < Minitest::Test
       wait_until { served.size == 4 }
       client.close
       listener.close
-      assert(thread.join(10))
+      assert(thread.join(60))
     end
   end
 
@@ -245,11 +245,11 @@ class IoListenerTest < Minitest::Test
     server = Io::TLS::Server.new(**authority.issue("DNS:localhost").to_h)
     listener = Listener.open(Endpoint.tls("127.0.0.1", 0), tls: server)
     thread = Thread.new do
-      listener.stream(accept(listener), deadline: within(10)).tap { |s| s.write("hi") }.close
+      listener.stream(accept(listener), deadline: within(60)).tap { |s| s.write("hi") }.close
     end
     client = Io::Connector.new(tls: Io::TLS::Client.new(cert_store: authority.store))
-    stream = stream_to(Endpoint.tls("localhost", listener.endpoint.port), client, deadline: within(10))
-    assert_equal("hi", stream.read_exactly(2, deadline: within(10)))
+    stream = stream_to(Endpoint.tls("localhost", listener.endpoint.port), client, deadline: within(60))
+    assert_equal("hi", stream.read_exactly(2, deadline: within(60)))
     assert_equal(:tls, listener.endpoint.scheme)
     assert_raises(Plait::UsageError) { Listener.open(Endpoint.tls("127.0.0.1", 0)) }
   ensure

@@ -329,16 +329,18 @@ class IoPoolTest < Minitest::Test
   end
 
   def test_idle_ones_expire_without_a_thread
-    pool = Pool.new(idle_timeout: 0.02)
-    pool.checkin(a = pool.checkout(:a, &CONNECT))
-    sleep(0.03)
-    pool.checkin(pool.checkout(:b, &CONNECT))
-    assert(a.closed)
-    pool.checkin(b = pool.checkout(:b, &CONNECT))
-    sleep(0.03)
-    pool.checkout(:c, &CONNECT)
-    assert(b.closed)
-    assert_equal([0, 1, 2], pool.statistics.values_at(:idle, :busy, :expired))
+    in_growing_times(0.02, 0.2, 5) do |seconds|
+      pool = Pool.new(idle_timeout: seconds)
+      pool.checkin(a = pool.checkout(:a, &CONNECT))
+      sleep(seconds * 1.5)
+      pool.checkin(pool.checkout(:b, &CONNECT))
+      assert(a.closed)
+      pool.checkin(b = pool.checkout(:b, &CONNECT))
+      sleep(seconds * 1.5)
+      pool.checkout(:c, &CONNECT)
+      assert(b.closed)
+      assert_equal([0, 1, 2], pool.statistics.values_at(:idle, :busy, :expired))
+    end
     assert_equal(0, Pool.new(idle_timeout: nil).tap { |p| 2.times { |n| with(p, n, &:itself) } }.statistics[:expired])
   end
 
@@ -404,7 +406,7 @@ class IoPoolTest < Minitest::Test
 
   def with(...) = self.class.with(...)
 
-  def echo(stream, text) = stream.write(text) && stream.read_exactly(text.bytesize, deadline: within(10))
+  def echo(stream, text) = stream.write(text) && stream.read_exactly(text.bytesize, deadline: within(60))
 
   # All places can be had, at once; one more can't.
   def assert_intact(pool, places)

@@ -13,30 +13,30 @@ class IoStreamTest < Minitest::Test
   everywhere("fill and consume") do
     with_stream do |stream, peer|
       peer.write("hello world")
-      assert_equal(11, stream.fill(deadline: within(10)))
+      assert_equal(11, stream.fill(deadline: within(60)))
       stream.consume(6)
       assert_equal("world", stream.buffer)
       peer.write("!")
-      assert_equal(1, stream.fill(deadline: within(10)))
+      assert_equal(1, stream.fill(deadline: within(60)))
       assert_equal("world!", stream.buffer)
       assert_equal(Encoding::BINARY, stream.buffer.encoding)
       stream.consume(6)
       peer.close
-      assert_nil(stream.fill(deadline: within(10)))
+      assert_nil(stream.fill(deadline: within(60)))
     end
   end
 
   everywhere("a timeout of fill loses nothing") do
     with_stream do |stream, peer|
       peer.write("ab")
-      stream.fill(deadline: within(10))
+      stream.fill(deadline: within(60))
       error = assert_raises(Plait::ReadTimeout) { stream.fill(deadline: within(0.03)) }
       assert_match(/tcp:.*sent nothing in time/, error.message)
       assert_equal(stream.endpoint.to_s, error.endpoint)
       refute_predicate(error, :retry_safe?)
       refute_predicate(stream, :closed?)
       peer.write("cd")
-      assert_equal("abcd", stream.read_exactly(4, deadline: within(10)))
+      assert_equal("abcd", stream.read_exactly(4, deadline: within(60)))
     end
   end
 
@@ -44,22 +44,22 @@ class IoStreamTest < Minitest::Test
     with_stream do |stream, peer|
       buffer = String.new(capacity: 100)
       peer.write("one")
-      assert_same(buffer, stream.read_partial(100, buffer, deadline: within(10)))
+      assert_same(buffer, stream.read_partial(100, buffer, deadline: within(60)))
       assert_equal("one", buffer)
       peer.write("twothree")
-      stream.fill(deadline: within(10)) until stream.buffer.bytesize == 8
+      stream.fill(deadline: within(60)) until stream.buffer.bytesize == 8
       assert_equal("two", stream.read_partial(3, buffer))
       assert_same(buffer, stream.read_partial(100, buffer))
       assert_equal("three", buffer)
       peer.close
-      assert_nil(stream.read_partial(100, buffer, deadline: within(10)))
+      assert_nil(stream.read_partial(100, buffer, deadline: within(60)))
     end
   end
 
   everywhere("read_exactly of a large message that begins in the buffer") do |mechanism|
     with_stream do |stream, peer|
       peer.write("head")
-      stream.fill(deadline: within(10))
+      stream.fill(deadline: within(60))
       sent = mechanism.beside { peer.write(BIG) && peer.close }
       assert_equal("he", stream.read_exactly(2))
       whole = stream.read_exactly(BIG.bytesize + 2, deadline: within(30))
@@ -67,7 +67,7 @@ class IoStreamTest < Minitest::Test
       assert_equal("ad", whole.byteslice(0, 2))
       assert_equal(BIG.hash, whole.byteslice(2..).hash)
       assert_equal(Encoding::BINARY, whole.encoding)
-      assert_nil(stream.fill(deadline: within(10)))
+      assert_nil(stream.fill(deadline: within(60)))
     end
   end
 
@@ -75,7 +75,7 @@ class IoStreamTest < Minitest::Test
     with_stream do |stream, peer|
       peer.write("abc")
       peer.close
-      error = assert_raises(Plait::ConnectionClosed) { stream.read_exactly(10, deadline: within(10)) }
+      error = assert_raises(Plait::ConnectionClosed) { stream.read_exactly(10, deadline: within(60)) }
       assert_match(/after 3 of 10 bytes/, error.message)
       assert_predicate(stream, :closed?)
       assert_raises(Plait::ConnectionClosed) { stream.fill }
@@ -135,7 +135,7 @@ class IoStreamTest < Minitest::Test
       peer.wait_readable(10)
       peer.setsockopt(Socket::SOL_SOCKET, Socket::SO_LINGER, [1, 0].pack("ii"))
       peer.close
-      assert_raises(Plait::ConnectionClosed) { stream.fill(deadline: within(10)) }
+      assert_raises(Plait::ConnectionClosed) { stream.fill(deadline: within(60)) }
       assert_raises(Plait::ConnectionClosed) { 20.times { stream.write("x" * 10_000) } }
     end
   end
@@ -145,7 +145,7 @@ class IoStreamTest < Minitest::Test
       refute_predicate(stream, :stale?)
       peer.write("unasked")
       wait_until { stream.stale? }
-      assert_equal("unasked", stream.read_exactly(7, deadline: within(10)))
+      assert_equal("unasked", stream.read_exactly(7, deadline: within(60)))
       refute_predicate(stream, :stale?)
       peer.close
       wait_until { stream.stale? }
@@ -155,7 +155,7 @@ class IoStreamTest < Minitest::Test
   def test_bytes_left_in_the_buffer_are_stale
     with_stream do |stream, peer|
       peer.write("answer and more")
-      stream.fill(deadline: within(10))
+      stream.fill(deadline: within(60))
       stream.consume(6)
       assert_predicate(stream, :stale?)
     end
@@ -274,7 +274,7 @@ class IoStreamTest < Minitest::Test
     with_stream do |stream, peer|
       peer.write("x")
       peer.close
-      assert_raises(Plait::ConnectionClosed) { stream.read_exactly(1 << 40, deadline: within(10)) }
+      assert_raises(Plait::ConnectionClosed) { stream.read_exactly(1 << 40, deadline: within(60)) }
     end
   end
 
@@ -307,7 +307,7 @@ class IoStreamTest < Minitest::Test
 
   def ended?(stream)
     ended = false
-    interrupted? { ended = stream.fill(deadline: within(10)).nil? }
+    interrupted? { ended = stream.fill(deadline: within(60)).nil? }
     ended
   end
 

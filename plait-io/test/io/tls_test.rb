@@ -23,10 +23,10 @@ class IoTLSTest < Minitest::Test
   %w[localhost 127.0.0.1].each do |host|
     everywhere("speaks TLS with #{host}") do
       serving_tls do |port|
-        stream = stream_to(Endpoint.tls(host, port), connector, deadline: within(10), phases: (phases = Io::Connector::Phases.new))
+        stream = stream_to(Endpoint.tls(host, port), connector, deadline: within(60), phases: (phases = Io::Connector::Phases.new))
         assert_predicate(stream, :tls?)
-        stream.write("ping", deadline: within(10))
-        assert_equal("ping", stream.read_exactly(4, deadline: within(10)))
+        stream.write("ping", deadline: within(60))
+        assert_equal("ping", stream.read_exactly(4, deadline: within(60)))
         assert_equal("TLSv1.3", stream.io.ssl_version)
         assert_operator(phases.tls, :>, 0)
       ensure
@@ -38,7 +38,7 @@ class IoTLSTest < Minitest::Test
   everywhere("large messages both ways") do |mechanism|
     big = Random.new(2).bytes(3_000_000)
     serving_tls do |port|
-      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
+      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
       writer = mechanism.beside { stream.write(big, "end", deadline: within(30)) }
       assert_equal(big.hash, stream.read_exactly(big.bytesize, deadline: within(30)).hash)
       assert_equal("end", stream.read_exactly(3, deadline: within(30)))
@@ -77,7 +77,7 @@ class IoTLSTest < Minitest::Test
       refused = nil
       assert_no_leaks do
         serving_tls(TLS::Server.new(**pair.to_h), failures: (failures = Queue.new)) do |port|
-          error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(10)) }
+          error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(60)) }
           assert_equal(reason, error.reason)
           assert_match(message, error.message)
           assert_equal("tls://localhost:#{port}", error.endpoint)
@@ -90,7 +90,7 @@ class IoTLSTest < Minitest::Test
 
   def test_a_wrong_address_in_a_certificate
     serving_tls(TLS::Server.new(**CA.issue("DNS:localhost", "IP:10.0.0.1").to_h)) do |port|
-      error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("127.0.0.1", port), deadline: within(10)) }
+      error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("127.0.0.1", port), deadline: within(60)) }
       assert_equal(:wrong_name, error.reason)
       assert_match(/is for localhost, 10\.0\.0\.1, not for 127\.0\.0\.1/, error.message)
     end
@@ -99,7 +99,7 @@ class IoTLSTest < Minitest::Test
   def test_the_systems_certificates_are_the_default
     serving_tls do |port|
       connector = Io::Connector.new(tls: TLS::Client.new)
-      error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(10)) }
+      error = assert_raises(Plait::CertificateError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(60)) }
       assert_equal(:unknown_issuer, error.reason)
     end
   end
@@ -107,7 +107,7 @@ class IoTLSTest < Minitest::Test
   def test_a_ca_file
     Dir.mktmpdir("plait-test-") do |folder|
       File.write(file = "#{folder}/ca.pem", CA.pair.certificate.to_pem)
-      serving_tls { |port| connector(ca_file: file).connect(Endpoint.tls("localhost", port), deadline: within(10)).close }
+      serving_tls { |port| connector(ca_file: file).connect(Endpoint.tls("localhost", port), deadline: within(60)).close }
       error = assert_raises(Plait::UsageError) { TLS::Client.new(ca_file: "#{folder}/none.pem") }
       assert_match(/none\.pem/, error.message)
     end
@@ -115,7 +115,7 @@ class IoTLSTest < Minitest::Test
 
   def test_without_verification
     serving_tls(TLS::Server.new(**Certificates.self_signed("DNS:x").to_h)) do |port|
-      connector(verify: false).connect(Endpoint.tls("localhost", port), deadline: within(10)).close
+      connector(verify: false).connect(Endpoint.tls("localhost", port), deadline: within(60)).close
     end
   end
 
@@ -131,7 +131,7 @@ class IoTLSTest < Minitest::Test
 
   def test_a_server_that_speaks_something_else
     serving(->(socket) { socket.write("HTTP/1.1 400 Bad Request\r\n\r\n") && socket.readpartial(1000) }) do |port|
-      error = assert_raises(Plait::TLSError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(10)) }
+      error = assert_raises(Plait::TLSError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(60)) }
       assert_match(/does it speak TLS on this port/, error.message)
       assert_predicate(error, :retry_safe?)
     end
@@ -139,7 +139,7 @@ class IoTLSTest < Minitest::Test
 
   def test_a_server_that_hangs_up
     serving(->(_socket) {}) do |port|
-      assert_raises(Plait::TLSError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(10)) }
+      assert_raises(Plait::TLSError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(60)) }
     end
   end
 
@@ -150,7 +150,7 @@ class IoTLSTest < Minitest::Test
     context.min_version = :TLS1
     context.add_certificate(LEAF.certificate, LEAF.key)
     serving(->(socket) { OpenSSL::SSL::SSLSocket.new(socket, context).accept rescue nil }) do |port| # rubocop:disable Style/RescueModifier
-      error = assert_raises(Plait::TLSError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(10)) }
+      error = assert_raises(Plait::TLSError) { connector.connect(Endpoint.tls("localhost", port), deadline: within(60)) }
       refute_kind_of(Plait::CertificateError, error)
     end
   end
@@ -159,12 +159,12 @@ class IoTLSTest < Minitest::Test
     serving_tls(TLS::Server.new(**LEAF.to_h, alpn: %w[h2 http/1.1])) do |port|
       endpoint = Endpoint.tls("localhost", port)
       { %w[http/1.1 h2] => "h2", %w[http/1.1] => "http/1.1", nil => nil }.each do |offered, chosen|
-        socket = connector(alpn: offered).connect(endpoint, deadline: within(10))
+        socket = connector(alpn: offered).connect(endpoint, deadline: within(60))
         chosen ? assert_equal(chosen, socket.alpn_protocol) : assert_nil(socket.alpn_protocol)
         socket.close
       end
-      assert_raises(Plait::TLSError) { connector(alpn: %w[spdy]).connect(endpoint, deadline: within(10)) }
-      connector.connect(endpoint, deadline: within(10)).close # it goes on serving
+      assert_raises(Plait::TLSError) { connector(alpn: %w[spdy]).connect(endpoint, deadline: within(60)) }
+      connector.connect(endpoint, deadline: within(60)).close # it goes on serving
     end
   end
 
@@ -172,7 +172,7 @@ class IoTLSTest < Minitest::Test
     hosts = { "a.test" => CA.issue("DNS:a.test").to_h, "*.b.test" => CA.issue("DNS:*.b.test").to_h }
     serving_tls(TLS::Server.new(**LEAF.to_h, hosts: hosts)) do |port|
       { "a.test" => "DNS:a.test", "x.B.test" => "DNS:*.b.test", "localhost" => "DNS:localhost" }.each do |name, expected|
-        socket = connector(hostname: name).connect(Endpoint.tls("127.0.0.1", port), deadline: within(10))
+        socket = connector(hostname: name).connect(Endpoint.tls("127.0.0.1", port), deadline: within(60))
         assert_match(/\A#{Regexp.escape(expected)}/, socket.peer_cert.find_extension("subjectAltName").value)
         socket.close
       end
@@ -184,9 +184,9 @@ class IoTLSTest < Minitest::Test
       server = TLS::Server.new(**LEAF.to_h, client_ca: file, verify_client: :required)
       serving_tls(server, failures: (failures = Queue.new)) do |port|
         endpoint = Endpoint.tls("localhost", port)
-        assert_equal("pong", ping(stream_to(endpoint, connector(**CA.issue("DNS:me").to_h), deadline: within(10)), "pong"))
+        assert_equal("pong", ping(stream_to(endpoint, connector(**CA.issue("DNS:me").to_h), deadline: within(60)), "pong"))
         [{}, Certificates.self_signed("DNS:me").to_h].each do |identity|
-          error = assert_raises(Plait::ConnectionError) { ping(stream_to(endpoint, connector(**identity), deadline: within(10))) }
+          error = assert_raises(Plait::ConnectionError) { ping(stream_to(endpoint, connector(**identity), deadline: within(60))) }
           assert_match(/certificate|alert|reset/i, error.message)
           assert_kind_of(Plait::TLSError, failures.pop)
         end
@@ -214,7 +214,7 @@ class IoTLSTest < Minitest::Test
       File.write("#{folder}/all.pem", LEAF.certificate.to_pem + CA.pair.certificate.to_pem)
       server = TLS::Server.new(certificate: "#{folder}/all.pem", key: LEAF.key.to_pem)
       serving_tls(server) do |port|
-        socket = connector.connect(Endpoint.tls("localhost", port), deadline: within(10))
+        socket = connector.connect(Endpoint.tls("localhost", port), deadline: within(60))
         assert_equal(2, socket.peer_cert_chain.size)
         socket.close
       end
@@ -239,11 +239,11 @@ class IoTLSTest < Minitest::Test
       endpoint = Endpoint.tls("localhost", port)
       shared = TLS::Client.new(cert_store: CA.store)
       connector = Io::Connector.new(tls: shared)
-      2.times { ping(stream_to(endpoint, connector, deadline: within(10))) }
+      2.times { ping(stream_to(endpoint, connector, deadline: within(60))) }
       shared.instance_variable_set(:@hostname, "other.test")
       stolen = shared.instance_variable_get(:@sessions).take("localhost #{endpoint}")
       shared.instance_variable_get(:@sessions).store("other.test #{endpoint}", stolen, once: true)
-      error = assert_raises(Plait::CertificateError) { connector.connect(endpoint, deadline: within(10)) }
+      error = assert_raises(Plait::CertificateError) { connector.connect(endpoint, deadline: within(60)) }
       assert_equal(:wrong_name, error.reason)
     end
   end
@@ -274,7 +274,7 @@ class IoTLSTest < Minitest::Test
 
   everywhere("stale is not fooled by session tickets") do
     serving_tls do |port|
-      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
+      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
       stream.io.to_io.wait_readable(10) # the tickets
       refute_predicate(stream, :stale?)
       assert_equal("ping", ping(stream, close: false))
@@ -287,7 +287,7 @@ class IoTLSTest < Minitest::Test
   everywhere("stale when the peer has closed or sent what nobody asked for") do
     [lambda(&:close), ->(stream) { stream.write("unasked") && sleep }].each do |rude|
       serving_tls(handler: rude) do |port|
-        stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
+        stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
         wait_until { stream.stale? }
       ensure
         stream&.close
@@ -298,16 +298,16 @@ class IoTLSTest < Minitest::Test
   everywhere("an end without close_notify is a truncation") do
     cut = ->(stream) { stream.write("part") && stream.io.to_io.close }
     serving_tls(handler: cut) do |port|
-      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
-      assert_equal("part", stream.read_exactly(4, deadline: within(10)))
-      assert_raises(Plait::ConnectionClosed) { stream.fill(deadline: within(10)) }
+      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
+      assert_equal("part", stream.read_exactly(4, deadline: within(60)))
+      assert_raises(Plait::ConnectionClosed) { stream.fill(deadline: within(60)) }
     ensure
       stream&.close
     end
     serving_tls(handler: ->(stream) { stream.write("all") && stream.close }) do |port|
-      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
-      assert_equal("all", stream.read_exactly(3, deadline: within(10)))
-      assert_nil(stream.fill(deadline: within(10)))
+      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
+      assert_equal("all", stream.read_exactly(3, deadline: within(60)))
+      assert_nil(stream.fill(deadline: within(60)))
     ensure
       stream&.close
     end
@@ -316,7 +316,7 @@ class IoTLSTest < Minitest::Test
   def test_the_child_of_a_fork_says_no_goodbye
     skip("no fork here") unless Process.respond_to?(:fork)
     serving_tls do |port|
-      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
+      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
       Process.wait(fork { stream.close && exit!(0) })
       assert_equal("ping", ping(stream))
     end
@@ -325,7 +325,7 @@ class IoTLSTest < Minitest::Test
   def test_closing_says_goodbye
     ended = Queue.new
     serving_tls(handler: ->(stream) { ended << stream.fill }) do |port|
-      stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10)).close
+      stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60)).close
       assert_nil(ended.pop)
     end
   end
@@ -333,9 +333,9 @@ class IoTLSTest < Minitest::Test
   def test_with_openssl_s_server
     skip("openssl is not there") unless system("openssl version", out: File::NULL, err: File::NULL)
     with_s_server do |port|
-      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(10))
-      stream.write("GET / HTTP/1.0\r\n\r\n", deadline: within(10))
-      assert_equal("HTTP/1.0 200 ok\r\n", stream.read_exactly(17, deadline: within(10)))
+      stream = stream_to(Endpoint.tls("localhost", port), connector, deadline: within(60))
+      stream.write("GET / HTTP/1.0\r\n\r\n", deadline: within(60))
+      assert_equal("HTTP/1.0 200 ok\r\n", stream.read_exactly(17, deadline: within(60)))
     ensure
       stream&.close
     end
@@ -368,14 +368,14 @@ class IoTLSTest < Minitest::Test
   end
 
   def ping(stream, message = "ping", close: true)
-    stream.write(message, deadline: within(10))
-    stream.read_exactly(message.bytesize, deadline: within(10))
+    stream.write(message, deadline: within(60))
+    stream.read_exactly(message.bytesize, deadline: within(60))
   ensure
     stream.close if close
   end
 
   def resumed?(connector, endpoint, version)
-    stream = stream_to(endpoint, connector, deadline: within(10))
+    stream = stream_to(endpoint, connector, deadline: within(60))
     ping(stream, close: false)
     assert_equal(version, stream.io.ssl_version)
     stream.io.session_reused?

@@ -89,7 +89,7 @@ module ReactorCases
         thread = Thread.new { Thread.handle_interrupt(Object => :on_blocking) { tokens = wait(30) } }
         Thread.pass until thread.stop?
         write_to(pairs)
-        assert(thread.kill.join(10))
+        assert(thread.kill.join(60))
         assert_equal([0, 1, 2], (tokens + told).sort)
         pairs.map(&:first).each { |ours| ours.read_nonblock(9) && @reactor.rearm(ours) }
       end
