@@ -18,6 +18,8 @@ module Support
     STOP_TIMEOUT = 15
     # Between asking for a free port and using it somebody else may take it.
     ATTEMPTS = 3
+    # Below those that the system gives to a socket that asks for any: on a slow machine another socket gets the port meanwhile.
+    PORTS = (10_000...32_768)
 
     @running = []
     @lock = Monitor.new
@@ -53,7 +55,12 @@ module Support
 
       def stop_all = all.dup.each(&:stop)
 
-      def free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+      # By a generator of its own: several processes of tests have the same seed.
+      def free_port
+        TCPServer.open("127.0.0.1", Random.new.rand(PORTS)) { |socket| socket.addr[1] }
+      rescue Errno::EADDRINUSE, Errno::EACCES
+        retry
+      end
     end
 
     attr_reader :port, :pid, :folder
