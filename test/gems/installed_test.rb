@@ -105,7 +105,7 @@ class InstalledGemsTest < Minitest::Test
   def self.runnable_methods = RUBY_ENGINE == "ruby" ? super : []
 
   # Compiling four extensions on a busy machine.
-  def hard_timeout = 900
+  def hard_timeout = 2400
 
   def test_each_gem_alone
     assert_equal(Support::FAMILY.sort, SMOKE.keys.sort)

@@ -23,7 +23,7 @@ module Support
     ALONE = %r{^# bin/test: alone$}
     BUNDLER = %r{^# bin/test: bundler$}
     # Seconds; for a test that hangs where no Ruby thread can end it.
-    FILE_LIMIT = Integer(ENV.fetch("PLAIT_FILE_TIMEOUT", "1200"))
+    FILE_LIMIT = Integer(ENV.fetch("PLAIT_FILE_TIMEOUT", "3000"))
     PAUSE = 0.02
 
     # @param files [Array<String>] absolute paths
