@@ -71,11 +71,14 @@ class LabFreshProcessTest < Minitest::Test
 
   def test_a_process_that_hangs_is_killed_with_all_it_started
     with_file do |path|
-      failed = assert_raises(FreshProcess::Failed) do
-        FreshProcess.new(bound: 0.3).call { |_| File.write(path, Process.fork { sleep }) && sleep }
+      in_growing_times(0.3, 3, 30) do |bound|
+        failed = assert_raises(FreshProcess::Failed) do
+          FreshProcess.new(bound: bound).call { |_| File.write(path, Process.fork { sleep }) && sleep }
+        end
+        assert_equal(:hung, failed.kind)
+        assert_match(/no result after #{bound} s, so its process was killed/, failed.message)
+        assert(File.size?(path), "it was killed before it had started another one")
       end
-      assert_equal(:hung, failed.kind)
-      assert_match(/no result after 0.3 s, so its process was killed/, failed.message)
       wait_until(what: "the end of the grandchild") { gone?(File.read(path).to_i) }
     end
   end
@@ -115,15 +118,20 @@ class LabFreshProcessTest < Minitest::Test
   end
 
   def test_the_sampler_looks_between_ready_and_the_result
-    sampler = Object.new
-    sampler.instance_exec { @seen = [] }
-    sampler.define_singleton_method(:start) { |pid| @seen << [:start, pid] }
-    sampler.define_singleton_method(:sample) { @seen << [:sample] }
-    sampler.define_singleton_method(:pause) { 0.01 }
-    pid = FreshProcess.new(bound: 30, sampler: sampler).call { |ready| ready.call && sleep(0.2) && Process.pid }
-    seen = sampler.instance_variable_get(:@seen)
-    assert_equal([:start, pid], seen.first)
-    assert_operator(seen.count([:sample]), :>, 2)
+    with_file do |path|
+      seen = []
+      sampler = Object.new
+      sampler.define_singleton_method(:start) { |pid| seen << [:start, pid] }
+      sampler.define_singleton_method(:sample) { (seen << [:sample]).size > 3 && File.write(path, "enough") }
+      sampler.define_singleton_method(:pause) { 0.01 }
+      pid = FreshProcess.new(bound: 60, sampler: sampler).call do |ready|
+        ready.call
+        sleep(0.01) until File.size?(path)
+        Process.pid
+      end
+      assert_equal([:start, pid], seen.first)
+      assert_operator(seen.count([:sample]), :>, 2)
+    end
   end
 
   def test_under_a_scheduler_the_child_has_none

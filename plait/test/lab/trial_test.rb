@@ -21,18 +21,21 @@ class LabTrialTest < Minitest::Test
   end
 
   def test_when_each_item_ran_and_on_which_worker
-    nap = ->(item) { sleep(0.1) && item } # a thread takes 0.1 s to start on a busy machine
-    found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: nap)
-    assert_equal(4, found.latencies.size)
-    assert(found.latencies.all? { |time| time >= 0.01 })
-    assert_equal([2, 4], [found.timeline.slots, found.timeline.bars.sum(&:last)])
+    in_growing_times(0.1, 1, 5) do |seconds| # a thread takes long to start on a busy machine
+      found = trial(:threads, limit: 2, items: [1, 2, 3, 4], body: ->(item) { sleep(seconds) && item })
+      assert_equal(4, found.latencies.size)
+      assert(found.latencies.all? { |time| time >= 0.01 })
+      assert_equal([2, 4], [found.timeline.slots, found.timeline.bars.sum(&:last)])
+    end
   end
 
   def test_waiting_overlaps_where_it_should
-    nap = ->(_) { sleep(0.05) } # 20 threads alone take 0.1 s to start on a busy machine
-    one_by_one = trial(:sequence, items: (1..20).to_a, body: nap)
-    together = trial(:threads, limit: 20, items: (1..20).to_a, body: nap)
-    assert_operator(together.wall, :<, one_by_one.wall / 2)
+    in_growing_times(0.05, 0.25, 1) do |seconds| # 20 threads alone take 0.1 s to start on a busy machine
+      nap = ->(_) { sleep(seconds) }
+      one_by_one = trial(:sequence, items: (1..20).to_a, body: nap)
+      together = trial(:threads, limit: 20, items: (1..20).to_a, body: nap)
+      assert_operator(together.wall, :<, one_by_one.wall / 2)
+    end
   end
 
   def test_the_body_runs_in_a_process_of_its_own_after_a_warm_up

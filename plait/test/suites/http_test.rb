@@ -41,7 +41,11 @@ class HttpSuiteTest < Minitest::Test
   end
 
   def test_every_row_asks_the_same_and_the_origin_counts_each_apart
-    workload = build(requests: 4, latency: 0.2, limits: [3], on: %i[sequence threads fibers processes])
+    in_growing_times(0.2, 1, 4) { |latency| assert_counted_apart(latency) }
+  end
+
+  def assert_counted_apart(latency)
+    workload = build(requests: 4, latency: latency, limits: [3], on: %i[sequence threads fibers processes])
     report = Plait::Lab::Session.new(workload, rounds: 1, memory: false).run
     assert_empty report.rows.filter_map(&:failure)
     assert_empty report.mismatches
