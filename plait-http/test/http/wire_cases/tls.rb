@@ -105,17 +105,6 @@ module WireCases
       end
     end
 
-    everywhere("TLS the reason of a failure behind data") do
-      half = "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n#{"x" * 9000}"
-      reset = ->(io) { io.setsockopt(Socket::Option.linger(true, 0)) && io.close }
-      garbage = ->(io) { io.write("\x17\x03\x03\x00\x20#{"z" * 32}") }
-      { reset => /reset/i, garbage => /record|mac/i }.each do |break_off, reason|
-        with_tls_wire(->(peer) { peer.head && peer.say(half) && break_off.call(peer.socket.to_io) }) do |wire|
-          assert_match(reason, assert_raises(Plait::Error) { get(wire) }.message)
-        end
-      end
-    end
-
     # The socket has bytes, and there is nothing to read.
     everywhere("TLS a timeout behind half a record") do
       with_tls_wire(->(peer) { peer.head && peer.socket.to_io.write("\x17\x03\x03") && peer.stall }) do |wire|
