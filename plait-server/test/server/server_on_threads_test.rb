@@ -42,7 +42,7 @@ class ServerOnThreadsTest < Minitest::Test
   def test_a_timeout_in_a_fork_that_an_app_has_made
     others = Thread::Queue.new
     serve(lint: false) do |env|
-      next [200, {}, [(others.pop && "other")]] unless env["PATH_INFO"] == "/fork"
+      next [200, {}, [others.pop && "other"]] unless env["PATH_INFO"] == "/fork"
 
       wait_until { count(:running) == 4 }
       [200, {}, [timeout_in_a_fork]]

@@ -56,27 +56,6 @@ module ServerCases
       end
     end
 
-    # The app rescues the error. What was not sent must not be taken for sent.
-    def test_a_write_that_failed_is_no_part_of_an_answer
-      size = 8 * 1024 * 1024
-      stream = lambda do |out|
-        out.write("a" * size)
-      rescue IOError
-        nil
-      ensure
-        out.close
-      end
-      serve(lint: false, write_timeout: 0.5) do |env|
-        env["PATH_INFO"] == "/2" ? [200, {}, ["second"]] : [200, { "content-length" => size.to_s }, stream]
-      end
-      socket = Socket.new(:INET, :STREAM).tap { |one| one.setsockopt(:SOCKET, :RCVBUF, 65_536) }
-      socket.connect(Addrinfo.tcp(@endpoint.host, @endpoint.port))
-      caller = Caller.new(socket).tap { |one| @callers << one }
-      caller.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
-      wait_until { count(:running).zero? && count(:requests).positive? }
-      refute_includes(caller.rest, "second")
-    end
-
     def test_a_body_that_raises_in_the_middle
       serve { |env| [200, {}, env["PATH_INFO"] == "/" ? [] : Pieces.new("a") { raise "half" }] }
       bytes = connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").rest
