@@ -6,7 +6,8 @@ require_relative "support/contest"
 {
   upload: { name: "post-multipart", title: "100 times `post(url, multipart: …)` with a file of 1 MiB", page: :small,
             full: 100, quick: 10 },
-  download: { name: "get-to-file", title: "40 times 5 MiB, written to a file: ours by `save`, the others piece by piece", page: :mib5, full: 40, quick: 6 }
+  download: { name: "get-to-file", title: "40 times 5 MiB, written to a file: ours by `save`, the others piece by piece",
+              page: :mib5, full: 40, quick: 6 }
 }.each do |way, transfer|
   Bench::Harness.define(transfer[:name]) do |bench|
     bench.title "#{transfer[:title]} (--quick: #{transfer[:quick]})"

@@ -142,6 +142,7 @@ module Plait
         while (pause = judge(response) || decode(response))
           sleep(pause)
           break if pause.positive? && over? && decode(response).nil? # a pause may last longer than it was asked to
+
           response = attempt
         end
         settle(response)

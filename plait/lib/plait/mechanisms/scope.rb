@@ -86,8 +86,8 @@ module Plait
       interrupt(task) unless task.done?
     end
 
-    # Takes a task back that has not begun, since the system gave no thread for it.
-    # @return [Boolean] false: it has begun
+    # Takes a task back that has not started, since the system gave no thread for it.
+    # @return [Boolean] false: it has started
     # @api private
     def withdraw(task) = !synchronize { @backlog.delete(task) }.nil?
 
