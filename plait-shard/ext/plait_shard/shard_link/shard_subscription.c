@@ -14,14 +14,17 @@
 #include "../shard_client/shard_reply.h"
 #include "../shard_plane/shard_topology.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { FIRST_ROOM = 512 };
 
-/* Answered behind all that came before it; no message looks like this. */
-static const char PROBE[] = "*2\r\n$4\r\nPING\r\n$24\r\nplait-shard-still-there?\r\n";
-static const char PROBED[] = "$24\r\nplait-shard-still-there?\r\n";
+/* Answered behind all that came before it. The text has random numbers, so that a client's own PING can't look like it. */
+static const char PROBE[] = "*2\r\n$4\r\nPING\r\n";
+static const char PROBED[] = "$56\r\nplait-shard-still-there?%016" PRIx64 "%016" PRIx64 "\r\n";
 
 /* ---- what comes from the node ---- */
 
@@ -54,9 +57,9 @@ static void shard_subscription_note_count(struct shard_pin *pin, const char *dat
     }
 }
 
-static bool shard_subscription_is_probe(const char *data, size_t size) {
-    size_t length = sizeof PROBED - 1;
-    if (size < length || memcmp(data + size - length, PROBED, length) != 0) return false;
+static bool shard_subscription_is_probe(const struct shard_pin *pin, const char *data, size_t size) {
+    size_t length = sizeof pin->probed - 1;
+    if (size < length || memcmp(data + size - length, pin->probed, length) != 0) return false;
     return size == length || shard_subscription_begins_with(data, size, "*2\r\n$4\r\npong\r\n");
 }
 
@@ -82,7 +85,7 @@ static void shard_subscription_deliver(struct shard_worker *worker, struct shard
         data = MOVED;
         size = sizeof MOVED - 1;
     }
-    if (pin->probe && shard_subscription_is_probe(data, size)) {
+    if (pin->probe && shard_subscription_is_probe(pin, data, size)) {
         shard_subscription_end_probe(worker, pin);
         return;
     }
@@ -184,13 +187,28 @@ void shard_subscribe(struct shard_call *call) {
     if (shard_link_open(call->worker, &pin->link)) shard_pin_append(call, pin);
 }
 
+/* Without the kernel's random numbers (before Linux 3.17), the thread's have to do. */
+static void shard_subscription_name_probe(struct shard_worker *worker, struct shard_pin *pin) {
+    uint64_t numbers[2];
+    if (getrandom(numbers, sizeof numbers, GRND_NONBLOCK) != (ssize_t)sizeof numbers)
+        for (size_t i = 0; i < 2; i++) numbers[i] = (uint64_t)shard_random(worker) << 32 | shard_random(worker);
+    snprintf(pin->probed, sizeof pin->probed, PROBED, numbers[0], numbers[1]);
+}
+
+static bool shard_subscription_write_probe(struct shard_worker *worker, struct shard_pin *pin) {
+    struct shard_rope *out = &pin->link.out;
+    return shard_rope_copy(out, &worker->blocks, PROBE, sizeof PROBE - 1) &&
+        shard_rope_copy(out, &worker->blocks, pin->probed, sizeof pin->probed - 1);
+}
+
 /* Whether it has unsubscribed from all is known when the node has answered. */
 static void shard_subscription_probe(struct shard_call *call, struct shard_pin *pin) {
     struct shard_worker *worker = call->worker;
     pin->probe = shard_request_new(worker, call->client);
     if (pin->probe) pin->probe->command = NULL; /* it is none that the client has sent */
     if (!pin->probe) return;
-    if (!shard_rope_copy(&pin->link.out, &worker->blocks, PROBE, sizeof PROBE - 1)) shard_link_close(worker, &pin->link);
+    shard_subscription_name_probe(worker, pin);
+    if (!shard_subscription_write_probe(worker, pin)) shard_link_close(worker, &pin->link);
     shard_pin_touch(worker, pin);
     shard_hold_back(call);
 }

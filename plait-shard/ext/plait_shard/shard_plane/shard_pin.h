@@ -6,6 +6,8 @@
 
 enum shard_pin_use { SHARD_PIN_IDLE, SHARD_PIN_WAITS, SHARD_PIN_WATCHES, SHARD_PIN_SUBSCRIBED };
 
+enum { SHARD_PROBED = 64 };
+
 struct shard_pin {
     struct shard_link link;         /* first: events are the link's */
     struct shard_pin *next;         /* of all of the thread */
@@ -23,6 +25,7 @@ struct shard_pin {
     int64_t channels;               /* subscribed to, with patterns, as the node last said */
     int64_t shard_channels;
     struct shard_request *probe;    /* answered when the node has said so of all before it, or NULL */
+    char probed[SHARD_PROBED];      /* the node's answer to the probe, with a NUL */
     bool refuses;                   /* the command that was held back for it is to be refused */
 };
 

@@ -32,6 +32,18 @@ class ShardProxySubscriptionsTest < Minitest::Test
     end
   end
 
+  # The shard asks with a PING of its own whether the client has left. The client's own PING may have its first words.
+  def test_a_ping_that_looks_like_the_shards_own
+    text = "plait-shard-still-there?"
+    with_proxy do |proxy|
+      converse(proxy.port) do |redis|
+        redis.pipeline([%w[SUBSCRIBE c], %w[UNSUBSCRIBE c]])
+        redis.write(encode("PING", text) + encode("GET", "x"))
+        assert_equal(["$24\r\n#{text}\r\n", "$-1\r\n"], [redis.reply, redis.reply])
+      end
+    end
+  end
+
   # In the words of Redis, and nothing is done.
   def test_other_commands_of_those_who_have_subscribed
     with_proxy do |proxy|
