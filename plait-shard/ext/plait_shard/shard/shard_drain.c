@@ -27,7 +27,8 @@ static void shard_drain_stop_listening(struct shard_worker *worker) {
 /* Neither has it sent anything that is not answered, nor is there a state that it would lose. */
 static bool shard_drain_is_idle(const struct shard_client *client) {
     char byte;
-    bool owes = client->first || client->out.first || client->in || client->left || client->gather || shard_is_bound(client);
+    bool bound = client->pin || client->transaction; /* one that has to give the password first has no state yet */
+    bool owes = client->first || client->out.first || client->in || client->left || client->gather || bound;
     if (client->tls && (shard_tls_is_shaking(client->tls) || shard_tls_has_more(client->tls))) return false;
     return client->socket != -1 && !owes && recv(client->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }

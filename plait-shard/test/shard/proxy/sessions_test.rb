@@ -9,6 +9,16 @@ class ShardProxySessionsTest < Minitest::Test
   OK = "+OK\r\n"
   NOAUTH = "-NOAUTH Authentication required.\r\n"
 
+  # Else one connection would keep all others from being served during a reshard.
+  def test_a_client_without_the_password_does_not_hold_up_a_drain
+    with_proxy(password: "secret") do |proxy|
+      Socket.tcp("127.0.0.1", proxy.port) do |_|
+        wait_until { proxy.figures[:clients] == 1 }
+        assert(proxy.drain(within: 3), "the client was cut")
+      end
+    end
+  end
+
   def test_a_password_of_the_shard
     with_proxy(password: "secret") do |proxy|
       converse(proxy.port) do |redis|
