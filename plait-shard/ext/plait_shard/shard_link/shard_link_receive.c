@@ -6,6 +6,7 @@
 #include "shard_link.h"
 #include "../shard_client/shard_merge.h"
 #include "../shard_client/shard_own_links.h"
+#include "../shard_plane/shard_pin.h"
 #include "shard_pinned.h"
 #include "shard_pool.h"
 #include "shard_redirect.h"
@@ -99,15 +100,27 @@ static void shard_link_receive_end_of_reply(struct shard_worker *worker, struct 
     shard_release_link(worker, link);
 }
 
+/* A push answers no command. Where nothing has subscribed, it is for no client. */
+static bool shard_link_receive_is_stray_push(const struct shard_link *link, char first) {
+    char type = link->scan.type ? link->scan.type : first;
+    return type == '>' && !(link->pin && link->pin->use == SHARD_PIN_SUBSCRIBED);
+}
+
 static bool shard_link_receive_take_replies(struct shard_worker *worker, struct shard_link *link, const char *data,
                                             size_t size) {
     while (size) {
-        if (!shard_link_is_busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
-        struct shard_waiter waiter = *shard_link_waiter(link, link->head);
+        bool stray = shard_link_receive_is_stray_push(link, *data);
+        if (!stray && !shard_link_is_busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
         size_t used;
         int event = resp_reply_scan(&link->scan, data, size, &used);
         if (event < 0) return false;
-
+        if (stray) {
+            if (event == RESP_REPLY) resp_reply_start(&link->scan, &shard_link_replies);
+            data += used;
+            size -= used;
+            continue;
+        }
+        struct shard_waiter waiter = *shard_link_waiter(link, link->head);
         bool last = event == RESP_REPLY;
         enum shard_verdict verdict = SHARD_PASS;
         struct shard_retry *retry = NULL;

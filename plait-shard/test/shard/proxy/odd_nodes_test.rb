@@ -19,6 +19,21 @@ class ShardProxyOddNodesTest < Minitest::Test
     end
   end
 
+  # DEBUG PROTOCOL of Redis sends one before its answer.
+  def test_pushes_without_a_subscription_answer_no_command
+    pushing = fake_node do |socket|
+      while socket.readpartial(1 << 16)
+        socket.write(">2\r\n$4\r\nodd1\r\n:1\r\n+fine\r\n>2\r\n$4\r\n")
+        sleep(0.02)
+        socket.write("odd2\r\n*1\r\n:2\r\n")
+      end
+    end
+    with_fakes(pushing) do |proxy, keys|
+      converse(proxy.port) { |client| assert_equal(["+fine\r\n"] * 3, Array.new(3) { client.call("GET", keys[0]) }) }
+      assert_equal(0, proxy.figures[:node_failures])
+    end
+  end
+
   def test_an_answer_that_is_whole_arrives_before_one_that_is_cut
     late = fake_node do |socket|
       socket.readpartial(1000)
