@@ -90,6 +90,49 @@ class ShardReshardingTest < Minitest::Test
     servers&.last&.stop
   end
 
+  # A script may write keys beside its own. Such a key has no copy at the new place.
+  def test_keys_that_were_not_at_their_place_stay
+    with_proxy(nodes.first(2)) do |proxy|
+      old, new = [nodes.first(2), nodes].map { |servers| Plait::Shard::Placement.new(addresses(servers)) }
+      beside = (0..).lazy.map { |i| "k#{i}" }.select { |key| old.node_for(key) == 1 && new.node_for(key) > 1 }.first(2)
+      beside.each { |key| call(nodes[0].port, "SET", key, "beside") }
+      call(proxy.port, "SET", beside.last, "its own")
+      proxy.reshard(nodes: addresses)
+      assert_equal([bulk("beside")] * 2, beside.map { |key| call(nodes[0].port, "GET", key) })
+      assert_equal(["$-1\r\n", bulk("its own")], beside.map { |key| call(proxy.port, "GET", key) })
+    end
+  end
+
+  # A reshard that was broken off has left keys at its old places.
+  def test_a_resumed_one_deletes_what_has_a_copy
+    with_proxy(nodes.first(2)) do |proxy|
+      old, new = [nodes.first(2), nodes].map { |servers| Plait::Shard::Placement.new(addresses(servers)) }
+      left, beside = (0..).lazy.map { |i| "k#{i}" }.select { |key| old.node_for(key) == 1 && new.node_for(key) > 1 }.first(2)
+      [left, beside].each { |key| call(nodes[0].port, "SET", key, "stale") }
+      call(proxy.port, "SET", left, "fresh")
+      proxy.reshard(nodes: addresses, resume: true)
+      assert_equal(["$-1\r\n", bulk("stale")], [left, beside].map { |key| call(nodes[0].port, "GET", key) })
+      assert_equal(bulk("fresh"), call(proxy.port, "GET", left))
+    end
+  end
+
+  # No client is served meanwhile.
+  def test_a_node_that_stops_in_the_last_step
+    servers = Array.new(2) { Support::RedisServer.start }
+    with_patience(1) do
+      with_proxy(servers) do |proxy|
+        key = key_on(proxy, 1)
+        call(proxy.port, "SET", key, "v")
+        in_the_last_step { servers.first.signal(:STOP) }
+        assert_raises(Plait::ReadTimeout) { proxy.reshard(nodes: addresses(servers + nodes.first(1)), within: 1) }
+        assert_equal(bulk("v"), call(proxy.port, "GET", key))
+      end
+    end
+  ensure
+    servers&.first&.signal(:CONT)
+    servers&.each(&:stop)
+  end
+
   def test_settings_of_nodes_are_as_before
     with_proxy(nodes.first(2)) do |proxy|
       call(nodes[0].port, "CONFIG", "SET", "notify-keyspace-events", "Kx")
@@ -174,6 +217,30 @@ class ShardReshardingTest < Minitest::Test
       Support::RedisConversation.open(proxy.port, &meanwhile)
       switch(*arguments, &block)
     end
+  end
+
+  # Runs the block before the first catching up of a watch.
+  def in_the_last_step(&step)
+    watch = Plait::Shard.const_get(:ChangeWatch)
+    original = watch.instance_method(:catch_up)
+    watch.send(:remove_method, :catch_up)
+    watch.define_method(:catch_up) do
+      watch.send(:remove_method, :catch_up)
+      watch.define_method(:catch_up, original)
+      step.call
+      catch_up
+    end
+  end
+
+  # The control plane waits so many seconds for a silent node while the block runs.
+  def with_patience(seconds)
+    connection = Plait::Shard.const_get(:NodeConnection)
+    before = connection.send(:remove_const, :PATIENCE)
+    connection.const_set(:PATIENCE, seconds)
+    yield
+  ensure
+    connection.send(:remove_const, :PATIENCE)
+    connection.const_set(:PATIENCE, before)
   end
 
   # As a reshard leaves it that is broken off.

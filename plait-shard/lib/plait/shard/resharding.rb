@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "node_connection"
+require "plait/values/deadline"
 require "plait/values/errors"
 
 module Plait
@@ -59,11 +61,12 @@ module Plait
         copy(take_changed)
       end
 
-      # Deletes keys that have another place now from nodes that stay.
+      # Deletes keys that have another place now from nodes that stay. Keys that were at no place of theirs, as a script writes
+      # them beside its own, have no copy, and stay.
       def clean
         (names(@from) & names(@to)).each do |name|
           scan(name) do |keys|
-            old = keys.reject { |key| new_place(key) == name }
+            old = copied(name, keys)
             connection(name).call("UNLINK", *old) if old.any?
           end
         end
@@ -85,6 +88,13 @@ module Plait
       def new_place(key) = place(@to, key)
 
       def moves?(key) = old_place(key) != new_place(key)
+
+      # An earlier reshard that was broken off may have left keys of its own old places.
+      # @return [Array<String>] keys of a node that are at their new places, too
+      def copied(name, keys)
+        moved, others = keys.reject { |key| new_place(key) == name }.partition { |key| old_place(key) == name }
+        @resume && others.any? ? moved + (others - missing(others)) : moved
+      end
 
       def connection(name)
         @connections[name] ||= begin
@@ -231,10 +241,14 @@ module Plait
 
       # Returns when all earlier changes have been announced.
       # @raise [ConnectionClosed] announcements may be missing
+      # @raise [ReadTimeout] the node is silent: clients can't wait for it
       def catch_up
+        deadline = Deadline.now + NodeConnection::PATIENCE
         @events.send_only("PING", "caught up")
-        sleep(0.001) while @other_messages.empty? && @thread.alive?
+        sleep(0.001) while @other_messages.empty? && @thread.alive? && Deadline.now < deadline
         if @other_messages.empty?
+          raise ReadTimeout, "the node #{@node} has announced nothing for #{NodeConnection::PATIENCE} s" if @thread.alive?
+
           raise ConnectionClosed.new("the node #{@node} no longer announces changes", endpoint: "tcp://#{@node}")
         end
 
