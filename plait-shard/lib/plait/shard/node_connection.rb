@@ -33,7 +33,7 @@ module Plait
         @patience = patience
         @socket = access.connect(node)
         @scanner = Protocols::RESP::ReplyScanner.new
-        call("AUTH", *access.credentials) if access.credentials.any?
+        authenticate(access)
       rescue SystemCallError, SocketError => e
         raise ConnectError.new("the node #{node} can't be reached: #{e.message}", endpoint: "tcp://#{node}")
       end
@@ -68,6 +68,14 @@ module Plait
       def close = @socket.close
 
       private
+
+      # Nothing else closes the socket of a connection that the caller does not get.
+      def authenticate(access)
+        call("AUTH", *access.credentials) if access.credentials.any?
+        entered = true
+      ensure
+        @socket.close unless entered
+      end
 
       # Writes while it reads: neither side waits for the other.
       def write(bytes)
