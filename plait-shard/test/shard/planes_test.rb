@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
 require_relative "proxy/nodes"
 
 # What happens to a data plane while a reshard switches to the next one.
@@ -20,7 +21,42 @@ class ShardPlanesTest < Minitest::Test
     assert_raises(Errno::ECONNREFUSED) { call(port, "PING") }
   end
 
+  # Two planes on the same sockets would each serve some of the clients.
+  def test_a_replacement_that_is_interrupted_leaves_one_plane
+    before = running
+    planes, port = started
+    Plait::Shard.const_get(:NodeSurvey).stub(:new, ->(*) { sleep }) do
+      replacing = Thread.new { planes.replace(planes.settings, 1) }
+      wait_until { running == before + 2 && replacing.stop? }
+      replacing.kill.join
+    end
+    assert_equal([before + 1, "+PONG\r\n"], [running, call(port, "PING")])
+    planes.stop
+    assert_equal(before, running)
+  end
+
+  # A watch of the topology asks for a plane with more room.
+  def test_a_replacement_that_fails_is_tried_again
+    notice, announce = IO.pipe
+    announce << "!"
+    plane = Struct.new(:notice, :notice_taken).new(notice.fileno)
+    topology = Struct.new(:partial?).new(false)
+    source = Object.new
+    numbers = Class.new { def add(_) = false }.new
+    source.define_singleton_method(:read) { |*, **| Struct.new(:nodes).new([]) }
+    tries = Queue.new
+    watch = Plait::Shard.const_get(:TopologyWatch).new(plane, source, numbers, topology) do
+      raise(Plait::ConnectError.new("no", endpoint: "tcp://nowhere")) if tries.push(true).size == 1
+    end
+    wait_until { tries.size == 2 }
+  ensure
+    watch&.close
+    announce.close
+  end
+
   private
+
+  def running = ObjectSpace.each_object(Plait.const_get(:NativeShard)::Plane).count(&:running?)
 
   # @yieldparam planes [Planes] on a thread of its own, in the middle of a switch
   # @return [(Planes, Integer)] after both, and their port

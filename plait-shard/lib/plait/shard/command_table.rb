@@ -75,10 +75,7 @@ module Plait
         @asked = []
         @versions = []
         @lock = Mutex.new
-        first = ask_all
-        @thread = Thread.new { go_on(first, lasting) }
-        deadline = Deadline.now + PATIENCE
-        first.each { |thread| thread.join([deadline - Deadline.now, 0].max) }
+        begin_with(ask_all, lasting)
       end
 
       def close
@@ -87,6 +84,15 @@ module Plait
       end
 
       private
+
+      def begin_with(first, lasting)
+        @thread = Thread.new { go_on(first, lasting) }
+        deadline = Deadline.now + PATIENCE
+        first.each { |thread| thread.join([deadline - Deadline.now, 0].max) }
+        complete = true
+      ensure
+        close unless complete # an interrupt: the caller gets no survey to close
+      end
 
       def go_on(asking, lasting)
         loop do

@@ -26,9 +26,8 @@ module Plait
         @numbers = numbers(settings)
         nodes, placement, plan = @numbers.plan(@topology)
         Door.refuse_itself(nodes, descriptors)
-        begin_with(plane, nodes, placement, descriptors, settings.native_options(encrypts, room: @numbers.room, plan: plan))
-        @watch = TopologyWatch.new(plane, settings.source, @numbers, @topology, &outgrown) if settings.source.watched?
-        @survey = NodeSurvey.new(plane, settings.access, lasting: settings.source.watched?) { topology.masters }
+        options = settings.native_options(encrypts, room: @numbers.room, plan: plan)
+        whole { begin_with(plane, nodes, placement, descriptors, options) && attend(settings, &outgrown) }
       end
 
       # @return [Topology] as it is now
@@ -52,6 +51,26 @@ module Plait
       def close = [@watch, @survey].compact.each(&:close)
 
       private
+
+      # An interrupt would leave a plane that nothing stops: it serves clients beside the former one.
+      def whole
+        yield
+        complete = true
+      ensure
+        abandon unless complete
+      end
+
+      def abandon
+        @plane.stop
+      ensure
+        close
+      end
+
+      def attend(settings, &outgrown)
+        watched = settings.source.watched?
+        @watch = TopologyWatch.new(@plane, settings.source, @numbers, @topology, &outgrown) if watched
+        @survey = NodeSurvey.new(@plane, settings.access, lasting: watched) { topology.masters }
+      end
 
       def numbers(settings)
         recorded = Fence.records(settings).each_value.any?(&:there?)
@@ -108,10 +127,18 @@ module Plait
       def watch
         loop do
           doubted = wait
-          break @outgrown.call unless look(doubted)
+          break unless look(doubted) || !replaced?
 
           sleep(GAP)
         end
+      end
+
+      # @return [Boolean] false: the next look tries again
+      def replaced?
+        @outgrown.call
+        true
+      rescue StandardError
+        false
       end
 
       # @return [Boolean] whether a node or a Sentinel has announced a change

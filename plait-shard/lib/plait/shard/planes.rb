@@ -66,16 +66,11 @@ module Plait
         answered
       end
 
+      # An interrupt comes while it waits for nodes, or after it: else both planes would serve.
       # @param settings [Settings] of the next one
       # @param within [Numeric, nil] seconds for clients of earlier planes; nil: they may stay
       def replace(settings, within)
-        @changing.synchronize do
-          former = @launch
-          with_listeners { |sockets| launch(plane = NativeShard::Plane.new, settings, sockets) && (@plane = plane) }
-          @settings = settings
-          @retired.hurry(within) if within
-          @retired.add(former, within, DRAIN)
-        end
+        Thread.handle_interrupt(Object => :on_blocking) { exchange_at_once(settings, within) }
       end
 
       # No client is served while the block runs; new connections wait. If it raises, all is as before. Another change waits.
@@ -116,6 +111,16 @@ module Plait
         sockets&.each(&:close)
       end
 
+      def exchange_at_once(settings, within)
+        @changing.synchronize do
+          former = @launch
+          with_listeners { |sockets| launch(plane = NativeShard::Plane.new, settings, sockets) && (@plane = plane) }
+          @settings = settings
+          @retired.hurry(within) if within
+          @retired.add(former, within, DRAIN)
+        end
+      end
+
       def stop_present
         @totals.close(@plane)
       ensure
@@ -129,7 +134,15 @@ module Plait
         yield
         @settings = settings
       ensure
-        launch(@plane = NativeShard::Plane.new, @settings, sockets)
+        relaunch(sockets)
+      end
+
+      # An interrupt comes later: clients would have no plane. The launch has a thread of its own, as threads that it starts
+      # would inherit the mask, and nothing could end them.
+      def relaunch(sockets)
+        thread = Thread.new { launch(@plane = NativeShard::Plane.new, @settings, sockets) }
+        thread.report_on_exception = false
+        Thread.handle_interrupt(Object => :never) { thread.value }
       end
 
       def retire_present(within) = Retirement.finish(@plane, within) { @totals.close(@plane) }
