@@ -65,7 +65,9 @@ module Plait
         def candidates(former) = [*former&.nodes&.shuffle, *@seeds].uniq(&:to_s)
 
         def view_of(node)
-          lists = NodeConnection.open(node, @access) { |connection| connection.pipeline([%w[CLUSTER SLOTS], %w[CLUSTER NODES]]) }
+          lists = NodeConnection.open(node, @access, patience: @access.timeout) do |connection|
+            connection.pipeline([%w[CLUSTER SLOTS], %w[CLUSTER NODES]])
+          end
           View.new(*lists, node.host)
         end
 

@@ -50,7 +50,7 @@ module Plait
         def with_sentinel(&block)
           refusal = nil
           @nodes.each do |node|
-            return NodeConnection.open(node, @own_access, &block)
+            return NodeConnection.open(node, @own_access, patience: @access.timeout, &block)
           rescue ConnectionError, RemoteError, TimeoutError => e
             refusal ||= e
           end
@@ -83,7 +83,9 @@ module Plait
         end
 
         def master?(node)
-          NodeConnection.open(node, @access) { |connection| connection.call("ROLE").first == "master" }
+          NodeConnection.open(node, @access, patience: @access.timeout) do |connection|
+            connection.call("ROLE").first == "master"
+          end
         rescue ConnectionError, RemoteError, TimeoutError
           false
         end
