@@ -42,10 +42,11 @@ module Plait
         def serve(**options)
           Plait::Shard::Proxy.open(inherited: Succession.take_over, **options) do |proxy|
             Signals.open do |signals|
+              before = proxy.figures
               greet(proxy)
               proxy.follow(keeps: @settings.reshard?) { @settings.read_again.except(*FIXED) } if @settings.file?
               Succession.serving
-              watching_nodes(proxy) { watch(proxy, signals) } == :USR2 ? leave(proxy) : end_well(proxy)
+              watching_nodes(proxy) { watch(proxy, signals, before) } == :USR2 ? leave(proxy) : end_well(proxy)
             end
           rescue Interrupt
             say_goodbye(proxy.figures)
@@ -87,9 +88,9 @@ module Plait
         end
 
         # Prints a line when figures have changed, until SIGTERM, or until another process serves after SIGUSR2.
+        # @param before [Hash] the figures before clients knew of the proxy
         # @return [Symbol] the signal
-        def watch(proxy, signals)
-          before = proxy.figures
+        def watch(proxy, signals, before)
           loop do
             signal = signals.wait(PERIOD)
             signal = change(proxy, signals) if signal == :HUP

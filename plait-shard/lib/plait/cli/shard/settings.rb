@@ -23,6 +23,7 @@ module Plait
         # @raise [UsageError]
         def initialize(options)
           @options = options
+          @reading = Mutex.new
           @file = read_file
           @demo = Arguments.count("--demo", options["demo"]) if options["demo"]
           @demo ? check_demo : check_nodes
@@ -44,21 +45,23 @@ module Plait
         def file? = !@options["config"].nil?
 
         # @return [Hash{Symbol => Object}] as {#proxy}, from the file as it is now
-        def read_again
-          before = @file
-          @file = read_file
-          check_nodes
-          proxy
-        rescue UsageError
-          @file = before
-          raise
-        end
+        def read_again = @reading.synchronize { take_up(read_file) }
 
         # @return [Hash{Symbol => Object}] for {Plait::Shard::Proxy}; of a demonstration without nodes
         # @raise [UsageError]
         def proxy = file_without_others.merge(nodes, numbers, names, tag, given("listen", "metrics"))
 
         private
+
+        # The thread that follows another proxy's reshard reads the file, too.
+        def take_up(file)
+          before, @file = @file, file
+          check_nodes
+          proxy
+        rescue UsageError
+          @file = before
+          raise
+        end
 
         def read_file
           return {} unless file?
