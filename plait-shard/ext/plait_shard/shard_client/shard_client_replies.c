@@ -144,6 +144,7 @@ void shard_client_flush(struct shard_worker *worker, struct shard_client *client
     size_t size = client->out.size;
     int error = shard_write(client->tls, &client->out, &worker->blocks, client->socket);
     shard_add(worker, FIGURE_OUT, size - client->out.size);
+    if (client->out.size < size) client->wrote = worker->now;
     bool lost = error && error != EAGAIN;
     bool too_much = client->out.size + client->behind > worker->shard->settings.client_bytes;
     if (too_much) shard_add(worker, FIGURE_CUT, 1);

@@ -20,12 +20,26 @@ static const double IDLE = 5; /* seconds until an idle connection is closed */
 
 /* ---- connections ---- */
 
-/* Where other clients wait for a connection, no client keeps one without sending anything. */
-static void shard_stream_hurry(struct shard_worker *worker, struct shard_link *link) {
+/* Its answer is too large to be kept here: the client for which the node waits; NULL: there is none. */
+static struct shard_client *shard_stream_reader(const struct shard_link *link) {
+    if (!link->resting || !shard_link_is_busy(link)) return NULL;
+    const struct shard_request *request = shard_link_waiter(link, link->head)->request;
+    return request && request->client->socket != -1 && request->client->out.first ? request->client : NULL;
+}
+
+/* Where other clients wait for a connection, no client keeps one without sending anything, or without reading its answer. */
+static void shard_stream_hurry(struct shard_worker *worker, const struct shard_link *link) {
     double patience = worker->shard->settings.timeout;
     bool crowded = worker->taken[link->node - worker->shard->settings.nodes] >= SHARD_OWN_LINKS;
     if (!crowded || patience <= 0 || worker->now - link->heard < patience) return;
-    shard_close_client(worker, link->sender);
+
+    struct shard_client *reader = link->sender ? NULL : shard_stream_reader(link);
+    if (reader && worker->awaiting && worker->now - reader->wrote >= patience) {
+        shard_add(worker, FIGURE_CUT, 1);
+        shard_close_client(worker, reader);
+    } else if (link->sender) {
+        shard_close_client(worker, link->sender);
+    }
 }
 
 bool shard_streams_check(struct shard_worker *worker) {
@@ -42,7 +56,7 @@ bool shard_streams_check(struct shard_worker *worker) {
         }
         if (link->sender && !link->out.first) link->since = worker->now; /* it is the client that is slow */
         if (link->resting) link->since = worker->now;
-        if (link->sender) shard_stream_hurry(worker, link);
+        if (link->sender || link->resting) shard_stream_hurry(worker, link);
         shard_link_check(worker, link);
         due = true;
         at = &link->next;

@@ -31,7 +31,7 @@ uint32_t shard_link_events(const struct shard_link *link) {
 void shard_link_read(struct shard_worker *worker, struct shard_link *link, bool wanted) {
     if (link->resting != wanted) return;
     link->resting = !wanted;
-    link->since = worker->now;
+    link->since = link->heard = worker->now;
     if (link->state == SHARD_UP) shard_watch(worker, link->socket, &link->events, shard_link_events(link), link);
     if (wanted && link->tls) shard_tls_tell(worker, link->tls);
 }

@@ -116,6 +116,7 @@ struct shard_client {
     struct shard_pool *former;           /* until the nodes have taken its password, or NULL */
     uint64_t id;
     double born;
+    double wrote;                        /* when it has last taken bytes */
     char *name;                          /* of CLIENT SETNAME, or NULL */
     struct shard_client *before, *after; /* in the list of all */
     struct shard_client *next_touched;
@@ -170,7 +171,7 @@ struct shard_link {
     uint32_t fences;              /* answers to the node's fence that are to come … */
     uint32_t greetings;           /* … and then to the pool's greeting, before anything else is sent */
     char *barred;                 /* why the fence has last refused a connection of this pool to the node, or NULL */
-    double heard;                 /* when it last did */
+    double heard;                 /* when it last did; of one for a command: when its client last sent, or it began to rest */
     bool own;                     /* it is for one command at a time */
     bool taken;                   /* by one */
     bool resting;                 /* it is not read from: enough of it is here */

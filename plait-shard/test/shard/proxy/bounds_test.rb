@@ -203,7 +203,27 @@ class ShardProxyBoundsTest < Minitest::Test
     end
   end
 
+  # Clients that don't read their large answers make room for the others.
+  def test_many_clients_that_do_not_read
+    with_proxy(nodes.first(1), timeout: 3, threads: 1) do |proxy|
+      call(nodes[0].port, "EVAL", "for i = 1, 30000 do redis.call('SET', string.rep('k', 400) .. i, 1) end", "0")
+      deaf = Array.new(64) { deaf_client(proxy.port).tap { |socket| socket.write(encode("KEYS", "*")) } }
+      wait_until { proxy.figures[:commands] == 64 }
+      assert_equal("+OK\r\n", call(proxy.port, "SET", "key", "v" * 2_000_000))
+      deaf.each(&:close)
+    end
+  ensure
+    call(nodes[0].port, "FLUSHALL")
+  end
+
   private
+
+  def deaf_client(port)
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 4096)
+    socket.connect(Addrinfo.tcp("127.0.0.1", port))
+    socket
+  end
 
   # Not much more is read from the client than the kernel holds for the node; all of it is done when that wakes up.
   def assert_bounded_while_asleep(first, command)
