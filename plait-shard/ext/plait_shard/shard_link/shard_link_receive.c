@@ -101,7 +101,7 @@ static void shard_link_receive_end_of_reply(struct shard_worker *worker, struct 
 }
 
 /* A push answers no command. Where nothing has subscribed, it is for no client. */
-static bool shard_link_receive_is_stray_push(const struct shard_link *link, char first) {
+static bool shard_link_receive_is_unasked_push(const struct shard_link *link, char first) {
     char type = link->scan.type ? link->scan.type : first;
     return type == '>' && !(link->pin && link->pin->use == SHARD_PIN_SUBSCRIBED);
 }
@@ -109,12 +109,12 @@ static bool shard_link_receive_is_stray_push(const struct shard_link *link, char
 static bool shard_link_receive_take_replies(struct shard_worker *worker, struct shard_link *link, const char *data,
                                             size_t size) {
     while (size) {
-        bool stray = shard_link_receive_is_stray_push(link, *data);
-        if (!stray && !shard_link_is_busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
+        bool unasked = shard_link_receive_is_unasked_push(link, *data);
+        if (!unasked && !shard_link_is_busy(link)) return link->pin && shard_pin_push(worker, link->pin, data, size);
         size_t used;
         int event = resp_reply_scan(&link->scan, data, size, &used);
         if (event < 0) return false;
-        if (stray) {
+        if (unasked) {
             if (event == RESP_REPLY) resp_reply_start(&link->scan, &shard_link_replies);
             data += used;
             size -= used;
