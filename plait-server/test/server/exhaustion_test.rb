@@ -82,6 +82,26 @@ class ServerExhaustionTest < Minitest::Test
     assert_equal(["three at once\n", ""], [result.out, result.err])
   end
 
+  # A connection of HTTP/2 takes more than one descriptor.
+  def test_silent_peers_of_http2_leave_the_app_its_descriptors
+    with_certificate do |files|
+      LoneServer.run(:hybrid, files: 256, **files) do |server|
+        sockets = Array.new(150) { open_silently(server.tls_port) }.compact
+        assert_operator(sockets.size, :>, 20)
+        wait_until { server.connect.get("/file").status == 200 }
+      ensure
+        sockets&.each(&:close)
+      end
+    end
+  end
+
+  # @return [OpenSSL::SSL::SSLSocket, nil] nil: the server had no room for it
+  def open_silently(port)
+    secure(port).tap { |socket| RawConnection.new(socket).write(hello) }
+  rescue SystemCallError, OpenSSL::SSL::SSLError, IOError
+    nil
+  end
+
   # A frame of some bytes is all that such an answer costs the peer.
   %i[threads fibers hybrid].product(%w[/large /large_parts]).each do |mechanism, path|
     define_method(:"test_answers_that_nobody_takes#{path.tr("/", "_")}_on_#{mechanism}") do

@@ -17,6 +17,8 @@ module Plait
       PATIENCE = 1
       # Descriptors of a connection; HTTP/2 counts its streams apart.
       EACH = 1
+      # Of a connection of HTTP/2, beside it: its reactor's.
+      REACTOR = 2
       # Of a stream: a pair of sockets.
       PAIR = 2
 
@@ -115,12 +117,15 @@ module Plait
       end
 
       def serve_http2(io, address)
+        return if short?(REACTOR) # the peer finds it closed
+
+        held = @core.hold(REACTOR)
         connection = HTTP2::Connection.new(io, @options) { bring_stream(connection, address) }
         @multiplexed[connection] = 0
         connection.drain if @closed
         connection.run
       ensure
-        @core.hold(-(@multiplexed.delete(connection) || 0))
+        @core.hold(-(@multiplexed.delete(connection) || 0) - REACTOR) if held
       end
 
       # @raise [Errno::EMFILE] then its stream is refused
