@@ -9,6 +9,9 @@ require "plait/cli/doctor/databases"
 
 # Each row of the matrix against a real server: what it calls good is good, and the rest is at least what it says.
 class DBMatrixTest < Minitest::Test
+  # Some measure up to 30 times.
+  def hard_timeout = 600
+
   # So many of so many: other processes may have the machine just now, and one may be luck.
   ENOUGH = 3
   TRIES = 30

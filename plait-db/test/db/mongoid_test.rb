@@ -5,6 +5,9 @@ require "support/fresh_ruby"
 require "support/mongo_server"
 
 class DBMongoidTest < Minitest::Test
+  # Mongoid takes seconds to start.
+  def hard_timeout = 400
+
   MODELS = <<~'RUBY'
     require "plait"
     require "plait/db/mongoid"

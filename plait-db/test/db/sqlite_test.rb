@@ -210,7 +210,7 @@ class DBSqliteTest < Minitest::Test
     turns = 0
     Plait.run(on: :fibers) do |scope|
       held = Queue.new
-      writer = scope.async { db.transaction { |tx| add(tx, 4) && (held << true) && sleep(0.2) } }
+      writer = scope.async { db.transaction { |tx| add(tx, 4) && (held << true) && wait_until { turns > 5 } } }
       held.pop
       second = scope.async { db.transaction { |tx| add(tx, 5) } }
       turns += 1 while !writer.done? && sleep(0.005)
@@ -252,7 +252,7 @@ class DBSqliteTest < Minitest::Test
     return if @on != :threads
 
     commits = Queue.new
-    assert_instance_of(Plait::DB::CommittedLate, commit_slowly { (commits << true) && sleep(0.5) })
+    assert_instance_of(Plait::DB::CommittedLate, commit_slowly { (commits << true) && wait_until { Thread.pending_interrupt? } })
     assert_equal(1, commits.size)
     assert_equal(4, count)
   end

@@ -7,6 +7,9 @@ require "support/postgres_server"
 require "plait/suites/databases"
 
 class DatabasesSuiteTest < Minitest::Test
+  # Its trials start databases.
+  def hard_timeout = 600
+
   SUITE = Plait::Suites.fetch("databases")
   ANSWERS = [["name7920", 79_245, 1000], ["name15839", 158_435, 1000]].freeze
 

@@ -11,6 +11,9 @@ require "plait/rpc"
 
 # Clients of other languages, each by the library that its people use, of our server on each mechanism.
 class RPCForeignClientsTest < Minitest::Test
+  # Compilers of other languages start with an empty cache.
+  def hard_timeout = 600
+
   FOREIGN = File.expand_path("foreign", __dir__)
   PYTHON = Support::Program.new("python3", apt: "python3-pynvim", brew: "python3", folders: %w[/usr/bin])
   GO = Support::Program.new("go", apt: "golang-go", brew: "go", folders: %w[/usr/lib/go*/bin])

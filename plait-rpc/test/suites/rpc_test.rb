@@ -4,6 +4,9 @@ require "test_helper"
 require "plait/suites/rpc"
 
 class RpcSuiteTest < Minitest::Test
+  # Its trials are processes.
+  def hard_timeout = 400
+
   Rpc = Plait::Suites::Rpc
   WAYS = ["Local, copy", "Local, pack + unpack", "Sync", "Async + get", "Async map", "Sync, 4 threads",
           *Rpc::SERVERS.map { |on| "16 threads, one client; server on #{on}" }].freeze

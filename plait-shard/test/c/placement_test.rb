@@ -4,6 +4,8 @@ require "test_helper"
 require "support/sanitized"
 
 class PlacementEngineTest < Minitest::Test
+  def hard_timeout = super + Sanitized::BUILDING
+
   def test_the_engine_from_c
     Sanitized.build(File.join(__dir__, "placement_test.c"), "placement") do |program|
       assert_equal("ok\n", Sanitized.run(program))

@@ -6,6 +6,8 @@ require_relative "../protocols/resp_samples"
 
 # Commands and replies through the engine, under ASan and UBSan: right as a whole, and the same at every cut.
 class RESPTranscriptsTest < Minitest::Test
+  def hard_timeout = super + Sanitized::BUILDING
+
   # In the order of struct resp_limits.
   LIMITS = { bulk: 512 << 20, command: 1 << 30, elements: 1 << 30, arguments: 1 << 20, line: 64 << 10 }.freeze
 

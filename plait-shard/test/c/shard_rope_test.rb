@@ -4,6 +4,8 @@ require "test_helper"
 require "support/sanitized"
 
 class ShardRopeEngineTest < Minitest::Test
+  def hard_timeout = super + Sanitized::BUILDING
+
   def test_the_engine_from_c
     skip("the data plane is for Linux") unless RUBY_PLATFORM.include?("linux")
 

@@ -152,7 +152,7 @@ class ShardCommandTest < Minitest::Test
     write("shard.yml", "nodes: [#{addresses.join(", ")}]\nthreads: 2\nmetrics: 127.0.0.1:0\n")
     successor = nil
     port = nil
-    options = %w[--config shard.yml --listen 127.0.0.1:0 --drain 2]
+    options = %w[--config shard.yml --listen 127.0.0.1:0 --drain 30]
     result = listening("shard", *options, signal: :CONT) do |its_port, pid, err|
       port = its_port
       stays = converse(port)

@@ -55,7 +55,7 @@ class ShardNodeSurveyTest < Minitest::Test
 
   def test_nodes_that_refuse_or_say_nothing
     refusing = [answering_node("-NOPERM no\r\n"), {}, /\A-NOPERM/]
-    [refusing, [silent_node, { timeout: 0.2 }, /has sent nothing/]].each do |node, options, reply|
+    [refusing, [silent_node, { timeout: 2 }, /has sent nothing/]].each do |node, options, reply|
       with_fakes(node, **options) do |proxy, keys|
         assert_match(/version\r\n\$5\r\n7\.0\.0/, call(proxy.port, "HELLO"))
         assert_match(reply, call(proxy.port, "GET", keys[0]))

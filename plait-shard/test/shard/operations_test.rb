@@ -26,7 +26,7 @@ class ShardOperationsTest < Minitest::Test
   end
 
   def test_hot_keys
-    with_proxy(metrics: "127.0.0.1:0", threads: 2, hot: 0.3) do |proxy|
+    with_proxy(metrics: "127.0.0.1:0", threads: 2, hot: 2) do |proxy|
       converse(proxy.port) do |redis|
         wait_until do
           redis.pipeline(Array.new(3000) { |i| i.even? ? ["GET", "hot"] : ["MGET", "é\xFF#{"k" * 200}", "k#{i}"] })
@@ -119,8 +119,11 @@ class ShardOperationsTest < Minitest::Test
     with_proxy(slow: 0.2) do |proxy|
       converse(proxy.port) do |redis|
         redis.pipeline([%w[GET k], %w[BLPOP l 0.3], ["EVAL", busy(0.3), "1", "k"]])
-        slow = proxy.slow
-        assert_equal([["eval"], true], [slow.map { |one| one[:command] }, slow[0][:seconds].between?(0.2, 60)])
+        commands = proxy.slow.map { |one| one[:command] }
+        assert_includes(commands, "eval") # a GET may be slow, too, on a busy machine
+        refute_includes(commands, "blpop")
+        slow = proxy.slow.select { |one| one[:command] == "eval" }
+        assert(slow[0][:seconds].between?(0.2, 60))
         assert_in_delta(Time.now, slow[0][:at], 60)
         assert_equal(redis.call("CLIENT", "ID")[/\d+/].to_i, slow[0][:client])
       end

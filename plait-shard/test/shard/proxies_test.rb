@@ -6,6 +6,9 @@ require_relative "proxies"
 # that was acknowledged is lost, and nothing older is read. PLAIT_FENCE_ROUNDS=200 goes on for longer, PLAIT_FENCE_SEED
 # repeats one.
 class ShardProxiesTest < Minitest::Test
+  # Proxies agree after leases of some seconds.
+  def hard_timeout = 400
+
   include ShardNodes
   include ShardProxies
 

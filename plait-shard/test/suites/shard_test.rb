@@ -6,6 +6,9 @@ require "support/redis_server"
 require "plait/suites/shard"
 
 class ShardSuiteTest < Minitest::Test
+  # Its trials start Redis many times.
+  def hard_timeout = 600
+
   Suite = Plait::Suites::Shard
   WAYS = ["direct", "strict 4k", "strict 32k", "lazy 4k", "lazy 32k", "auto 4k", "auto 32k"].freeze
   SIZES = ["16 B", "1 KiB", "32 KiB", "1 MiB", "8 MiB"].freeze

@@ -122,7 +122,7 @@ module ServerCases
     end
 
     def test_others_are_not_forgotten_while_one_asks_again_and_again
-      serve_quick(idle_timeout: 0.2)
+      serve_quick(idle_timeout: 3)
       silent = connect
       talker = trained
       assert_equal([nil, 3], call(talker, "add", 1, 2)) until silent.socket.wait_readable(0)
