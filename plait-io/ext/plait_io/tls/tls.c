@@ -35,7 +35,7 @@ static struct {
 
 static const char *reason;
 
-/* A connection whose failure came behind data, and why it failed: libssl forgets that before the next call, which reports it. */
+/* The connection that has failed last, and why: libssl forgets that before the next call. One may report it late, behind data. */
 static struct {
     const struct ssl_st *ssl;
     const char *reason;
@@ -97,10 +97,10 @@ static int tls_errno_of(struct ssl_st *ssl, int result, int failed) {
     return why == ZERO_RETURN ? 0 : failed;
 }
 
-static void tls_remember_reason(const struct ssl_st *ssl, bool behind_data) {
-    if (late.ssl == ssl) reason = late.reason;
-    late.ssl = behind_data ? ssl : NULL;
-    late.reason = reason;
+static void tls_remember_reason(const struct ssl_st *ssl) {
+    if (late.ssl != ssl) late.reason = reason;
+    late.ssl = ssl;
+    reason = late.reason;
 }
 
 ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
@@ -117,7 +117,7 @@ ssize_t tls_receive(struct ssl_st *ssl, char *to, size_t room, bool *drained) {
     }
     if (result != 1) error = tls_errno_of(ssl, result, EPROTO);
     *drained = result != 1 && error == EAGAIN;
-    if (result != 1 && error == EPROTO) tls_remember_reason(ssl, done > 0);
+    if (result != 1 && error == EPROTO) tls_remember_reason(ssl);
     if (done > 0) return (ssize_t)done;
 
     errno = error;

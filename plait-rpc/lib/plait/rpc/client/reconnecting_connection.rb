@@ -171,7 +171,7 @@ module Plait
           mine = Attempt.new
           @lock.synchronize { find_or_begin(limit, mine) } || run(limit, mine)
         ensure
-          finish(mine) if @attempt.equal?(mine)
+          finish(mine) if mine
         end
 
         # @param mine [Attempt] of the caller, if it connects
