@@ -220,7 +220,8 @@ module Plait
         end
         yield
       ensure
-        release if @lock.synchronize { @users -= 1 }.zero? && @closed
+        # An interrupt in between would leave an end of the pipe open.
+        Uninterruptible.run { release if @lock.synchronize { @users -= 1 }.zero? && @closed }
       end
 
       # A pipe that wakes the waiting thread: a close(2) would not (epoll forgets the socket), and a shutdown(2) would stop the
