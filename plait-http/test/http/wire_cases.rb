@@ -93,7 +93,7 @@ module WireCases
       thread.report_on_exception = false
       yield(wire)
     ensure
-      thread&.kill
+      thread&.kill&.join # before the socket is closed: on Ruby 3.3 a close in a fiber of Async would wait for its write
     end
   end
 
