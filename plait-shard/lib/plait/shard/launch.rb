@@ -27,7 +27,10 @@ module Plait
         nodes, placement, plan = @numbers.plan(@topology)
         Door.refuse_itself(nodes, descriptors)
         options = settings.native_options(encrypts, room: @numbers.room, plan: plan)
-        whole { begin_with(plane, nodes, placement, descriptors, options) && attend(settings, &outgrown) }
+        whole do
+          begin_with(plane, nodes, placement, descriptors, options)
+          attend(settings, &outgrown)
+        end
       end
 
       # @return [Topology] as it is now
