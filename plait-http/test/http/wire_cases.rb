@@ -84,7 +84,7 @@ module WireCases
     theirs&.close
   end
 
-  # A wire to a peer that has begun to answer before it is asked: it needs no time of its own to take the request.
+  # A wire whose peer sends the first part of its answer before the request. So a slow peer takes no time of a short limit.
   # @param beside [#call] what the peer does then, on a thread
   def with_begun(said, beside = STALL, **options)
     with_pair(**options) do |wire, peer|

@@ -180,7 +180,7 @@ module Contracts
       end
     end
 
-    # On a busy machine the first deadline may pass before the first item has begun.
+    # A busy machine may start the first item only after the first deadline.
     def test_the_deadline_is_an_outcome_for_the_items_it_left_no_time_for
       runs = [2, 20].lazy.map do |deadline|
         map([0, 60, 60, 60, 60, 60], deadline: deadline, on_error: :collect) { |seconds| sleep(seconds) }
