@@ -59,6 +59,28 @@ class DBSequelTest < Minitest::Test
     end
   end
 
+  # trilogy's `query_with_flags` sets back what it has not read yet.
+  def test_a_timeout_that_an_error_of_the_driver_hides
+    skip("the gem sequel is not installed: bin/setup test drivers") unless Gem.loaded_specs.key?("sequel")
+    result = run_with(<<~RUBY)
+      require "plait"
+      require "sequel"
+      require "plait/db/sequel"
+      database = Sequel.mock
+      query = lambda do
+        database.synchronize do
+          flags = sleep
+        ensure
+          Integer(flags)
+        end
+      end
+      outcomes = %i[fibers threads].map { |on| Plait.map([1], on: on, timeout: 0.05, on_error: :collect) { query.call }.first }
+      puts outcomes.map { |outcome| outcome.error.class }
+      database.synchronize { Integer(nil) } rescue puts $!.class
+    RUBY
+    assert_equal("Plait::TimeoutError\nPlait::TimeoutError\nTypeError\n", result.out, result.err)
+  end
+
   private
 
   def model = MODEL

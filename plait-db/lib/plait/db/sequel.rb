@@ -74,12 +74,16 @@ module Plait
 
         def drop_the_dead = sync { @available_connections.reject! { |connection| Cut.off?(connection) } }
 
-        # Sequel wraps any error of an attempt to connect in one of its own.
+        # Sequel wraps any error of an attempt to connect in one of its own. trilogy's `query_with_flags` raises a TypeError
+        # where an interrupt comes before it has read the flags that it sets back.
+        HIDING = [::Sequel::DatabaseConnectionError, TypeError].freeze
+        private_constant :HIDING
+
         def original(error)
           cause = error.cause
           return cause if error.is_a?(Interrupted)
 
-          error.is_a?(::Sequel::DatabaseConnectionError) && cause && !cause.is_a?(StandardError) ? cause : error
+          HIDING.any? { |kind| error.is_a?(kind) } && cause && !cause.is_a?(StandardError) ? cause : error
         end
 
         # `true` stands for a connection that is being made.
