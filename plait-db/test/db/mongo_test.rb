@@ -186,7 +186,7 @@ class DBMongoTest < Minitest::Test
 
   def test_a_server_that_is_gone_and_comes_back
     Support::MongoServer.start do |server|
-      Plait::DB.connect(server.url, server_selection_timeout: 2) do |mine|
+      Plait::DB.connect(server.url, server_selection_timeout: 6) do |mine|
         assert_equal(1.0, mine.query(ping: 1)["ok"])
         server.restart(:KILL) do
           assert_raises(::Mongo::Error) { mine.with { |client| client[:pairs].insert_one(_id: 1) } }

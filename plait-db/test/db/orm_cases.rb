@@ -44,7 +44,7 @@ module OrmCases
     check.call("connections of its own", people.connections <= 10)
 
     begin
-      Plait.run(on: :fibers) { Plait.timeout(0.3) { people.transaction { people.add(999) && people.wait(3) } } }
+      Plait.run(on: :fibers) { Plait.timeout(0.3) { people.transaction { people.add(999) && people.wait(20) } } }
       check.call("no timeout of a transaction", false)
     rescue Plait::TimeoutError
       check.call("half a transaction", people.name_of(999).nil?)

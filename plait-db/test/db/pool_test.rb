@@ -258,13 +258,13 @@ class DBPoolTest < Minitest::Test
 
   # What ends the check of a connection, or its end, in a fiber or on a thread, and is the caller's.
   TIMES = {
-    "a_timeout_with_a_class" => [Late, ->(&use) { Timeout.timeout(0.05, Late, &use) }],
-    "a_timeout" => [Timeout::Error, ->(&use) { Timeout.timeout(0.05, &use) }],
-    "a_timeout_of_ruby_3_1" => [Timeout::Error, lambda do |&use| # as its Timeout.timeout does it
+    "a_timeout_with_a_class" => [Late, ->(seconds, &use) { Timeout.timeout(seconds, Late, &use) }],
+    "a_timeout" => [Timeout::Error, ->(seconds, &use) { Timeout.timeout(seconds, &use) }],
+    "a_timeout_of_ruby_3_1" => [Timeout::Error, lambda do |seconds, &use| # as its Timeout.timeout does it
       scheduler = Fiber.current_scheduler
-      scheduler ? scheduler.timeout_after(0.05, Timeout::Error, "", &use) : Timeout.timeout(0.05, &use)
+      scheduler ? scheduler.timeout_after(seconds, Timeout::Error, "", &use) : Timeout.timeout(seconds, &use)
     end],
-    "a_timeout_of_ours" => [Plait::TimeoutError, ->(&use) { Plait.timeout(0.05, &use) }]
+    "a_timeout_of_ours" => [Plait::TimeoutError, ->(seconds, &use) { Plait.timeout(seconds, &use) }]
   }.freeze
   STUCK = {
     check: { check: ->(_) { sleep(60) } },
@@ -275,11 +275,13 @@ class DBPoolTest < Minitest::Test
     next if where == :close && on == :threads # there nothing comes before the books are right
 
     define_method(:"test_#{name}_in_the_middle_of_a_#{where}_is_the_callers_under_#{on}") do
-      pool = pool(size: 1, check_after: 0, errors: [IOError], **stuck)
-      first = pool.with { |connection| connection }
-      Plait.run(on: on) { assert_raises(error) { limit.call { pool.with { flunk } } } }
-      assert(first.closed)
-      assert_equal([0, 0, 0], figures(pool, :idle, :busy, :waiting))
+      in_growing_times(0.05, 1, 10) do |seconds|
+        pool = pool(size: 1, check_after: 0, errors: [IOError], **stuck)
+        first = pool.with { |connection| connection }
+        Plait.run(on: on) { assert_raises(error) { limit.call(seconds) { pool.with { flunk } } } }
+        assert(first.closed)
+        assert_equal([0, 0, 0], figures(pool, :idle, :busy, :waiting))
+      end
     end
   end
 
