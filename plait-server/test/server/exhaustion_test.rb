@@ -95,6 +95,24 @@ class ServerExhaustionTest < Minitest::Test
     end
   end
 
+  # A body in a file takes a descriptor beside its connection's.
+  %i[threads fibers hybrid].each do |mechanism|
+    define_method(:"test_stalled_uploads_leave_the_app_its_descriptors_on_#{mechanism}") do
+      LoneServer.run(mechanism, files: 256) do |server|
+        upload = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n#{"x" * 500_000}"
+        first = server.connect
+        callers = Array.new(150) { server.connect.tap { |caller| caller.send(upload) } }
+        wait_until { (files = server.tell[:files]) > 180 && sleep(0.2) && server.tell[:files] == files }
+        assert_equal(200, first.get("/file").status)
+        callers.each(&:close)
+        wait_until { server.tell[:files] < 40 }
+        assert_equal(200, server.connect.send("#{upload}#{"x" * 400_000}").hear.status)
+      ensure
+        callers&.each(&:close)
+      end
+    end
+  end
+
   # @return [OpenSSL::SSL::SSLSocket, nil] nil: the server had no room for it
   def open_silently(port)
     secure(port).tap { |socket| RawConnection.new(socket).write(hello) }
@@ -144,9 +162,8 @@ class ServerExhaustionTest < Minitest::Test
         wait_until { server.tell[:files] - before <= 214 }
         assert_equal([200, 0], [served.first.send(FILE).hear.status, server.tell[:exhausted]])
         assert_equal("a", Caller.new(secure.first).send(ECHO).hear.body)
-        secure.each(&:close)
-        waiting.each { |caller| assert_equal(200, caller.hear.status) }
-        [*served, *waiting].each(&:close)
+        [*secure, *served].each(&:close)
+        waiting.each { |caller| assert_equal(200, caller.hear.status) && caller.close }
       end
     end
 

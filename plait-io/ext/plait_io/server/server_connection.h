@@ -96,6 +96,7 @@ struct server_connection {
     bool to_head;                 /* its method is HEAD: no answer to it has a body */
     bool busy;                    /* a worker has it */
     bool given;                   /* the app has its current request */
+    bool filed;                   /* a descriptor is counted for the file of its current request's body */
     bool listed;                  /* it is in the list of the ready ones, or waits for a worker */
     bool readable;                /* there may be bytes in the kernel */
     bool ended;                   /* the peer sends nothing more */

@@ -216,6 +216,14 @@ static int server_receive_give_kept(struct server *server, struct server_connect
     return server_receive_complete(server, connection);
 }
 
+/* The file takes a descriptor, which belongs to the app until the answer is whole. */
+static int server_receive_spool(struct server *server, struct server_connection *connection, double now) {
+    if (!connection->filed && !server_has_room(server, 1)) return server_receive_no_memory(server, connection, now);
+    if (!connection->filed) server_hold_descriptors(server, 1);
+    connection->filed = true;
+    return SERVER_SPOOL;
+}
+
 /* What of the body is there lies in `data`; the head is in the intake, at its beginning. */
 static int server_receive_take_body(struct server *server, struct server_connection *connection, struct server_request *request,
                                     const char *data, size_t size, double now) {
@@ -228,7 +236,7 @@ static int server_receive_take_body(struct server *server, struct server_connect
     if (fed.consumed < size && server_receive_keep(intake, data + fed.consumed, size - fed.consumed) != 0) {
         return server_receive_no_memory(server, connection, now);
     }
-    if (server_receive_has_to_be_spooled(server, intake)) return SERVER_SPOOL;
+    if (server_receive_has_to_be_spooled(server, intake)) return server_receive_spool(server, connection, now);
     return intake->complete ? server_receive_give_kept(server, connection, request) : SERVER_WAIT;
 }
 

@@ -159,6 +159,7 @@ static void server_send_close_gently(struct server *server, struct server_connec
 
 void server_finish(struct server *server, struct server_connection *connection, bool persistent, double now) {
     connection->busy = connection->given = connection->to_head = false;
+    server_uncount_file(server, connection);
     if (!persistent || server->draining || connection->requests >= server->settings.requests) connection->closing = true;
     /* There may be room by now, and the kernel has reported it to the worker: it does not report twice. */
     if (connection->outbox && server_flush(connection) != 0) return server_drop(server, connection);

@@ -109,8 +109,14 @@ struct server_connection *server_admit(struct server *server, int number) {
     return connection;
 }
 
+void server_uncount_file(struct server *server, struct server_connection *connection) {
+    if (connection->filed) server_hold_descriptors(server, -1);
+    connection->filed = false;
+}
+
 static void server_table_leave(struct server *server, struct server_connection *connection) {
     server_dequeue(server, connection);
+    server_uncount_file(server, connection);
     connection->number = SERVER_NONE;
     server->count--;
     server->counts.closed++;

@@ -31,6 +31,9 @@ struct server_connection *server_shift_waiting(struct server *server);
 /* Whether the kernel has bytes of it, or it is about to be looked at. */
 bool server_has_come(const struct server_connection *connection);
 
+/* The file of the current request's body has no further use: its descriptor is counted no longer. */
+void server_uncount_file(struct server *server, struct server_connection *connection);
+
 void server_free_intake(struct server_connection *connection);
 void server_free_body(struct server_body *body);
 void server_free_remainder(struct server_connection *connection);
