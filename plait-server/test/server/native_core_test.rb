@@ -6,8 +6,11 @@ require_relative "caller"
 
 # The core by itself, with workers of the test's own.
 class NativeCoreTest < Minitest::Test
+  # Seconds until a sweep closes an idle connection.
+  IDLE = 0.05
+
   def setup
-    options = Plait::Server.const_get(:Options).build(on: :threads, limit: 4)
+    options = Plait::Server.const_get(:Options).build(on: :threads, limit: 4, idle_timeout: IDLE)
     @threads = []
     core, reply = %i[NativeCore Reply].map { |name| Plait::Server.const_get(name) }
     @core = core.new(app, reply.new(options), nil, -> { spawn_worker }, options.settings)
@@ -89,6 +92,19 @@ class NativeCoreTest < Minitest::Test
     @gate = true
     assert_equal("close", caller.hear.fields["connection"])
     assert_raises(EOFError) { caller.raw }
+  end
+
+  # The only worker runs the app, and the connection was idle until then.
+  def test_a_request_that_has_come_unseen_is_not_expired
+    @refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
+    idle = ask("/").tap(&:hear)
+    busy = ask("/wait")
+    wait_until { @core.statistics.fetch(:running) == 1 }
+    idle.send("GET /second HTTP/1.1\r\nHost: a\r\n\r\n")
+    sleep(IDLE * 2)
+    @core.sweep
+    @gate = true
+    assert_equal([200, 200], [busy, idle].map { |caller| caller.hear.status })
   end
 
   private

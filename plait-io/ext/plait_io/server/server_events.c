@@ -20,6 +20,19 @@ static void server_expire(struct server *server, struct server_connection *conne
     else server_drop(server, connection);
 }
 
+/* The server stood still, or all its workers run the app. A request that arrives in small pieces gets no more than twice its time. */
+static bool server_has_come_in_time(const struct server *server, const struct server_connection *connection, double now) {
+    enum server_queue queue = connection->queue;
+    bool arriving = queue == SERVER_HEAD || queue == SERVER_BODY;
+    bool late = arriving && connection->since + 2 * server->settings.seconds[queue] <= now;
+    return (arriving || queue == SERVER_IDLE) && !late && !connection->ended && server_has_come(connection);
+}
+
+static void server_look_again(struct server *server, struct server_connection *connection) {
+    connection->readable = true;
+    server_make_ready(server, connection);
+}
+
 static void server_expire_waiting(struct server *server, double now) {
     while (server->waiting.first != SERVER_NONE) {
         if (server_at(server, server->waiting.first)->since + server->settings.waiting > now) return;
@@ -37,7 +50,9 @@ void server_sweep(struct server *server, double now) {
             struct server_connection *connection = server_at(server, number);
             if (connection->since + server->settings.seconds[queue] > now) break;
             number = connection->after;
-            if (!connection->listed && !connection->busy) server_expire(server, connection, now);
+            if (connection->listed || connection->busy) continue;
+            if (server_has_come_in_time(server, connection, now)) server_look_again(server, connection);
+            else server_expire(server, connection, now);
         }
     }
     server_expire_waiting(server, now);
@@ -46,10 +61,8 @@ void server_sweep(struct server *server, double now) {
 }
 
 static void server_see_off(struct server *server, struct server_connection *connection) {
-    if (!server_has_come(connection)) return server_drop(server, connection);
-
-    connection->readable = true;
-    server_make_ready(server, connection);
+    if (server_has_come(connection)) server_look_again(server, connection);
+    else server_drop(server, connection);
 }
 
 void server_drain(struct server *server, double now) {
