@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "minitest/mock"
 require "support/interrupts"
 require "support/run_queue"
 require "plait/rpc"
@@ -11,6 +12,8 @@ require_relative "toy_server"
 # How a client comes by its connection, loses it, and gets another one.
 class RPCClientConnectionsTest < Minitest::Test
   include Support::Interrupts
+
+  def setup = @clock = 0.0
 
   def test_it_connects_with_the_first_call
     with_client do |client, server|
@@ -111,7 +114,7 @@ class RPCClientConnectionsTest < Minitest::Test
       ended << true
     end
     with_client(script) do |client, server|
-      assert_raises(Plait::ReadTimeout) { client.call(:late, timeout: 0.05) }
+      assert_raises(Plait::ReadTimeout) { client.open.call(:late, timeout: 0.05) }
       end_connection(gate, ended)
       assert_equal(1, client.call(:quick))
       unread = client.call_async(:unread)
@@ -135,7 +138,7 @@ class RPCClientConnectionsTest < Minitest::Test
   def test_a_server_that_is_started_again
     port = free_port
     server = ToyServer.new(port: port, &ToyServer::ADD)
-    client = Plait::RPC::Client.new("127.0.0.1", port, reconnect: 60)
+    client = Plait::RPC::Client.new("127.0.0.1", port, reconnect: 60, timeout: 60)
     assert_equal(1, client.call(:add, 1))
     server.close
     rest
@@ -149,34 +152,41 @@ class RPCClientConnectionsTest < Minitest::Test
   end
 
   def test_a_server_that_stays_away
-    with_client(reconnect: 0.2) do |client, server|
-      client.call(:add, 1)
-      server.close
-      rest
-      took, kept = Support::RunQueue.measure { assert_raises(Plait::ConnectError) { client.call(:add, 1) } }
-      assert_operator(took, :>=, 0.05)
-      assert_operator(took - kept, :<, 4) # of the 5 without the option
-      assert_raises(Plait::ConnectError, Plait::ConnectTimeout) { client.call(:add, 1, timeout: 0.05) }
+    in_growing_times(0.2, 0.3, 0.4) do |seconds|
+      with_client(reconnect: seconds) do |client, server|
+        client.call(:add, 1)
+        server.close
+        rest
+        took, kept = Support::RunQueue.measure { assert_raises(Plait::ConnectError) { client.call(:add, 1) } }
+        assert_operator(took, :>=, 0.05)
+        assert_operator(took - kept, :<, 4) # of the 5 without the option
+        assert_raises(Plait::ConnectError, Plait::ConnectTimeout) { client.call(:add, 1, timeout: 0.05) }
+      end
     end
   end
 
   # Once for all calls: after that each one tries once.
   def test_a_server_that_stays_away_is_waited_for_once
     dials = 0
-    link = link_that_fails(patience: 0.3) { dials += 1 }
-    assert_raises(Plait::ConnectError) { link.connection(nil) }
-    assert_operator(dials, :>, 1)
-    dials = 0
-    3.times { assert_raises(Plait::ConnectError) { link.connection(nil) } }
-    assert_operator(dials, :<=, 3)
+    link = link_that_fails(patience: 0.3) { (dials += 1) && (@clock += 0.1) }
+    by_the_clock do
+      assert_raises(Plait::ConnectError) { link.connection(nil) }
+      assert_operator(dials, :>, 1)
+      dials = 0
+      3.times { (@clock += 1) && assert_raises(Plait::ConnectError) { link.connection(nil) } }
+      assert_equal(3, dials)
+    end
   end
 
   def test_while_an_attempt_takes_long_the_calls_after_it_fail_with_its_reason
     dials = 0
-    link = link_that_fails(Plait::ConnectTimeout, patience: 0.3) { (dials += 1) && sleep(2) }
-    errors = Array.new(3) { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } }
-    assert_equal([1, ["no such luck"], 3], [dials, errors.map(&:message).uniq, errors.uniq(&:object_id).size])
-    wait_until { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } && dials == 2 }
+    link = link_that_fails(Plait::ConnectTimeout, patience: 0.3) { (dials += 1) && (@clock += 2) }
+    by_the_clock do
+      errors = Array.new(3) { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } }
+      assert_equal([1, ["no such luck"], 3], [dials, errors.map(&:message).uniq, errors.uniq(&:object_id).size])
+      (@clock += 1) && assert_raises(Plait::ConnectTimeout) { link.connection(nil) }
+      assert_equal(2, dials)
+    end
   end
 
   # The one who connects has less time than the one who waits for that.
@@ -198,10 +208,10 @@ class RPCClientConnectionsTest < Minitest::Test
     skip("on JRuby a backlog can't be made small") if RUBY_ENGINE == "jruby"
     server = TCPServer.new("127.0.0.1", 0)
     full = fill_backlog(server)
-    client = Plait::RPC::Client.new("127.0.0.1", server.addr[1], timeout: 30)
+    client = Plait::RPC::Client.new("127.0.0.1", server.addr[1], timeout: 60, connect_timeout: 60)
     first = Thread.new { client.call(:add, 1) }
     second = Thread.new { assert_raises(Plait::ConnectTimeout) { client.call(:add, 1, timeout: 0.3) } }
-    Support::Waiting.wait_until { [first, second].all? { |thread| thread.status == "sleep" } }
+    Support::Waiting.wait_until { [first, second].all?(&:stop?) }
     first.kill.join
     second.join
   ensure
@@ -300,6 +310,9 @@ class RPCClientConnectionsTest < Minitest::Test
     connected[:usable?] = false
     link
   end
+
+  # Time that passes when the test says so.
+  def by_the_clock(&block) = Plait::Deadline.stub(:now, -> { @clock }, &block)
 
   # So long that a connection is looked at before it is used again.
   def rest = sleep(0.01)

@@ -144,7 +144,7 @@ class RPCClientHandlerTest < Minitest::Test
     others = threads
     client = nil
     ToyServer.open(->(_message, _peer) {}) do |toy|
-      client = Plait::RPC::Client.connect(toy.url, dispatcher: dispatcher_that_tells(answers, over), timeout: 30).open
+      client = Plait::RPC::Client.connect(toy.url, dispatcher: dispatcher_that_tells(answers, over), timeout: 90).open
       peer = toy.peer
       40.times { |id| peer.send(0, id, "wait", [id]) }
       peer.send(2, "wait", [:last])
@@ -262,7 +262,7 @@ class RPCClientHandlerTest < Minitest::Test
 
   def client_of(url, answers)
     answers = Plait::RPC::Handler.new(answers, methods: METHODS) if answers.is_a?(Answers)
-    Plait::RPC::Client.connect(url, handler: answers, timeout: 30)
+    Plait::RPC::Client.connect(url, handler: answers, timeout: 90)
   end
 
   # @return [String] what the server was answered

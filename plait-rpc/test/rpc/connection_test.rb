@@ -49,7 +49,7 @@ if Plait.const_get(:Native).available?
         id = talker.hear[1]
         wait_until_asleep([answer])
         payload = Records.send(talker.socket, 16) { |text| [1, id, nil, text] }
-        assert(answer.join(20), "the answer was not read to its end")
+        assert(answer.join(60), "the answer was not read to its end")
         assert_equal(payload, answer.value)
       end
     end

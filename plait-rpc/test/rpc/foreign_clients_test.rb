@@ -20,7 +20,7 @@ class RPCForeignClientsTest < Minitest::Test
   UGORJI = { apt: "golang-github-ugorji-go-codec-dev", folder: "/usr/share/gocode" }.freeze
   MSGPACK5RPC = Support::NodeModules.new("msgpack5rpc@1.1.0")
   MSGPACK_RPC_NODE = Support::NodeModules.new("msgpack-rpc-node@0.1.0-alpha.3")
-  PATIENCE = 45
+  PATIENCE = 120
   VALUES = [nil, true, -1, 1.5, 4_294_967_296, "", "grüße", [1, [2]], { "a" => { "b" => [] } }].freeze
 
   # What is called.

@@ -144,7 +144,7 @@ class RPCHandlerTest < Minitest::Test
 
   def test_one_who_kills_the_thread
     thread = Thread.new { run_one(handler, 1, "kill") }
-    assert(thread.join(10))
+    assert(thread.join(60))
     assert_match(/\AAbandonedError/, @connection.answers.first[1])
   end
 

@@ -45,7 +45,7 @@ module ServerCases
     return unless @server
 
     @server.stop(within: 0)
-    assert(@thread.join(20), "the server has not ended")
+    assert(@thread.join(60), "the server has not ended")
   ensure
     @service.close
     File.unlink(@authority) if @authority
@@ -85,7 +85,7 @@ module ServerCases
   def assert_serves(talker = connect) = assert_equal([nil, 3], call(talker, "add", 1, 2))
 
   # Whether the server has ended the connection.
-  def assert_closed(talker, within: 20)
+  def assert_closed(talker, within: 60)
     assert(talker.socket.wait_readable(within), "neither an answer nor the end came")
     talker.socket.readpartial(1 << 20) while true # rubocop:disable Style/InfiniteLoop
   rescue EOFError, Errno::ECONNRESET, Errno::EPIPE

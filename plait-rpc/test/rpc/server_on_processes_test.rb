@@ -80,7 +80,7 @@ class RPCServerOnProcessesTest < Minitest::Test
     talker = connect
     assert_listeners_end(@endpoint.port) do
       talker.request(1, "stop")
-      assert(@thread.join(20))
+      assert(@thread.join(60))
     end
   end
 
@@ -89,7 +89,7 @@ class RPCServerOnProcessesTest < Minitest::Test
       serve(at: "unix://#{folder}/rpc.sock")
       assert_serves
       @server.stop
-      assert(@thread.join(20))
+      assert(@thread.join(60))
       assert_empty(Dir.children(folder))
     end
   end
@@ -102,7 +102,7 @@ class RPCServerOnProcessesTest < Minitest::Test
       assert_serves(talker)
       Process.kill(signal, program.pid)
       assert_closed(talker)
-      wait_until(timeout: 20) { program.left.empty? }
+      wait_until { program.left.empty? }
     ensure
       program&.stop
     end
@@ -112,7 +112,7 @@ class RPCServerOnProcessesTest < Minitest::Test
 
   # Connected to that process.
   def talker_of(pid)
-    wait_until(timeout: 20) do
+    wait_until do
       talker = connect
       talker if call(talker, "pid").last == pid
     end

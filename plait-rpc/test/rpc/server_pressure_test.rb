@@ -22,7 +22,7 @@ class RPCServerPressureTest < Minitest::Test
     %i[threads fibers].each do |mechanism|
       with_server(mechanism) do |server, endpoint|
         peers = Array.new(PEERS) { ask(endpoint) }
-        wait_until(timeout: 20) { at_rest?(server) }
+        wait_until(timeout: 60) { at_rest?(server) }
 
         assert_operator(waiting, :<, PEERS * (Plait::RPC.const_get(:Connection)::OUTBOX + (20 * SIZE)), mechanism)
       ensure

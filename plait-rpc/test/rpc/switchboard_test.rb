@@ -43,10 +43,10 @@ class RPCSwitchboardTest < Minitest::Test
       shift = Server.const_get(:Shift).allocate
       shift.instance_variable_set(:@board, board)
       board.take_hold(peer)
-      stopping = Thread.new { shift.send(:take_what_came, Plait::Deadline.after(30)) }
+      stopping = Thread.new { shift.send(:take_what_came, Plait::Deadline.after(60)) }
       refute(stopping.join(0.1))
       board.release(peer, nil)
-      assert(stopping.join(20))
+      assert(stopping.join(60))
       refute_predicate(peer.connection, :congested?) # it was read from
       board.take_hold(peer)
       shift.send(:take_what_came, Plait::Deadline.after(0))

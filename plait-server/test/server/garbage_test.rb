@@ -63,7 +63,7 @@ if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
       thread = server.start
       IO.popen([RbConfig.ruby, "--disable-gems", "-e", CLIENT, server.endpoints.first.port.to_s, *fields], "r+") do |client|
         ask(client)
-        counted { ask(client) }
+        Array.new(3) { counted { ask(client) } }.min # what the server does by the clock comes on top
       end
     ensure
       server.stop(within: 5)

@@ -40,7 +40,7 @@ module HTTP2Cases
     return unless @server
 
     @server.stop(within: 0)
-    assert(@thread.join(20), "the server has not ended")
+    assert(@thread.join(60), "the server has not ended")
   end
 
   private

@@ -4,16 +4,17 @@ module ConnectionCases
   # What is done with an answer for which nobody waits.
   module Following
     def test_what_is_followed_is_late_when_its_time_is_over
-      with_pair do |connection, talker|
-        told = Thread::Queue.new
-        seconds = [0.2, 0.1]
-        futures = seconds.map { |time| connection.call(:slow, [], limit: Plait::Deadline.now + time) }
-        futures.each { |future| future.follow { |one| told << [one, one.error.class] } }
-        assert_equal(futures.reverse.map { |future| [future, Plait::ReadTimeout] }, Array.new(2) { told.pop })
-        derived = connection.call(:slow, [], limit: Plait::Deadline.now + 0.1).then { flunk("there is no value") }
-        assert_instance_of(Plait::ReadTimeout, derived.error)
-        assert_equal(0, connection.pending)
-        assert_still_usable(connection, talker, skip: 3)
+      in_growing_times(0.1, 1, 10) do |time|
+        with_pair do |connection, talker|
+          told = Thread::Queue.new
+          futures = [2 * time, time].map { |seconds| connection.call(:slow, [], limit: Plait::Deadline.now + seconds) }
+          futures.each { |future| future.follow { |one| told << [one, one.error.class] } }
+          assert_equal(futures.reverse.map { |future| [future, Plait::ReadTimeout] }, Array.new(2) { told.pop })
+          derived = connection.call(:slow, [], limit: Plait::Deadline.now + 0.1).then { flunk("there is no value") }
+          assert_instance_of(Plait::ReadTimeout, derived.error)
+          assert_equal(0, connection.pending)
+          assert_still_usable(connection, talker, skip: 3)
+        end
       end
     end
 

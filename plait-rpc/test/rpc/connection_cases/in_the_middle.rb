@@ -23,7 +23,10 @@ module ConnectionCases
     def test_a_reader_is_interrupted_before_a_request_of_the_peers_is_taken
       keeper = Keeper.new
       with_reader(dispatcher: keeper) do |_, talker, reader|
-        interrupted(reader, :call, :arrived, Plait::RPC.const_get(:Connection)) { talker.request(1, "asks") }
+        interrupted(reader, :call, :arrived, Plait::RPC.const_get(:Connection)) do
+          talker.request(1, "asks")
+          wait_until { keeper.taken.any? }
+        end
         assert_equal(["asks"], keeper.taken)
       end
     end
@@ -33,8 +36,10 @@ module ConnectionCases
         future = connection.call(:followed, [])
         derived = future.then { |value| value }
         talker.hear
-        interrupted(reader, :call, :due, Plait::RPC.const_get(:Connection)) { talker.answer(future.id, 1) }
-        assert(derived.join(10), "the follower was not called")
+        interrupted(reader, :call, :due, Plait::RPC.const_get(:Connection)) do
+          talker.answer(future.id, 1)
+          assert(derived.join(60), "the follower was not called")
+        end
         assert_equal(1, derived.value)
       end
     end
@@ -45,8 +50,10 @@ module ConnectionCases
         id = talker.hear[1]
         wait_until_asleep([other])
         skeleton = Plait.const_get(:Protocols)::MessagePackRPC.const_get(:Skeleton)
-        interrupted(reader, :call, :initialize, skeleton) { talker.answer(id, ["x" * 500_000]) }
-        assert_equal(["x" * 500_000], arrived(other))
+        interrupted(reader, :call, :initialize, skeleton) do
+          talker.answer(id, ["x" * 500_000])
+          assert_equal(["x" * 500_000], arrived(other))
+        end
       end
     end
 
@@ -55,8 +62,10 @@ module ConnectionCases
         other = Thread.new { connection.batch(:m, [1, 2]).values }
         ids = talker.hear_many(2).map { |call| call[1] }
         wait_until_asleep([other])
-        interrupted(reader, :call, :initialize, Plait::RPC::Future) { ids.each { |id| talker.answer(id, ["x" * 20_000]) } }
-        assert_equal([["x" * 20_000]] * 2, arrived(other))
+        interrupted(reader, :call, :initialize, Plait::RPC::Future) do
+          ids.each { |id| talker.answer(id, ["x" * 20_000]) }
+          assert_equal([["x" * 20_000]] * 2, arrived(other))
+        end
       end
     end
 
@@ -94,9 +103,11 @@ module ConnectionCases
         gate = Queue.new
         closing = Thread.new { gate.pop && connection.close }
         closing.report_on_exception = false
-        interrupted(closing, :call, :due, Plait::RPC.const_get(:Connection)) { gate << true }
+        interrupted(closing, :call, :due, Plait::RPC.const_get(:Connection)) do
+          gate << true
+          assert_raises(Stop) { closing.join }
+        end
         assert_match(/closed/, arrived(other).message)
-        assert_raises(Stop) { closing.join }
       end
     end
 
@@ -109,8 +120,10 @@ module ConnectionCases
         thread = Thread.new { connection.request(:m, []) }
         ids << talker.hear[1]
         wait_until_asleep([fiber, thread])
-        interrupted(reader, event, :unblock) { say_at_once(talker, *ids.map { |id| [1, id, nil, "there"] }) }
-        assert_equal(%w[there there], [arrived(fiber), arrived(thread)])
+        interrupted(reader, event, :unblock) do
+          say_at_once(talker, *ids.map { |id| [1, id, nil, "there"] })
+          assert_equal(%w[there there], [arrived(fiber), arrived(thread)])
+        end
       end
     end
 
@@ -138,7 +151,7 @@ module ConnectionCases
       thread.kill
     end
 
-    # The thread is raised into when it calls that method, if it does.
+    # The thread is raised into when it calls that method, if it does. The block waits for what comes after that.
     def interrupted(thread, event, method, owner = nil)
       struck = false
       trace = TracePoint.new(event) do |call|
@@ -149,8 +162,6 @@ module ConnectionCases
       end
       trace.enable
       yield
-      Support::Waiting.wait_until { thread.status == "sleep" || !thread.alive? }
-      sleep(0.05) # it may read more than once
     ensure
       trace.disable
     end

@@ -43,7 +43,7 @@ module ConnectionCases
             sender = Thread.new(&send)
             wait_until_asleep([sender])
             assert_equal(3_000_000, talker.hear.last[0].size)
-            assert(sender.join(20), "it has not noticed")
+            assert(sender.join(60), "it has not noticed")
           end
           talker.answer(id, 1) if beside
           assert_equal(1, reader.value) if beside
@@ -103,7 +103,7 @@ module ConnectionCases
           sender = asleep { connection.call(:large, ["x" * 3_000_000]) }
           sender.kill.join
           heard = Thread.new { talker.hear[2] }
-          assert(heard.join(10), "half a frame is left")
+          assert(heard.join(60), "half a frame is left")
           assert_equal("large", heard.value)
         ensure
           [reader, heard].compact.each(&:kill).each(&:join)
@@ -121,7 +121,7 @@ module ConnectionCases
         large = talker.hear[1]
         wait_until_asleep([sender])
         talker.answer(large, 1)
-        assert(sender.join(10), "it has not noticed")
+        assert(sender.join(60), "it has not noticed")
         talker.answer(id, 2)
         assert_equal([1, 2], [sender.value, reader.value])
       ensure

@@ -15,7 +15,7 @@ module ServerCases
       working.request(1, "wait", "it")
       @service.notes.pop
       working.request(2, "add", 1, 2)
-      @server.stop(within: 30)
+      @server.stop(within: 100)
       assert_closed(idle)
       assert_equal([1, 2, nil, 3], working.hear)
       refusal = "ServerStoppingError: the server is stopping"
@@ -23,7 +23,7 @@ module ServerCases
       @service.gate("it") << :answered
       assert_equal([1, 1, nil, "answered"], working.hear)
       assert_closed(working)
-      assert(@thread.join(20))
+      assert(@thread.join(60))
       assert_empty(before & listeners_at(@endpoint.port))
     end
 
@@ -32,11 +32,8 @@ module ServerCases
       talker = connect
       talker.request(1, "wait", "never")
       @service.notes.pop
-      took = stopwatch do
-        @server.stop(within: 0.1)
-        assert(@thread.join(20))
-      end
-      assert_operator(took, :<, 30)
+      @server.stop(within: 0.1)
+      assert(@thread.join(60))
       assert_equal([1, 1, "AbandonedError: the method was ended before it had a result", nil], talker.hear)
       assert_closed(talker)
     end
@@ -46,11 +43,11 @@ module ServerCases
       talker = connect
       talker.request(1, "delayed")
       assert_equal(:delayed, @service.notes.pop)
-      @server.stop(within: 30)
+      @server.stop(within: 100)
       assert_nil(talker.socket.wait_readable(0.1))
       @service.gate("delayed") << 5
       assert_equal([1, 1, nil, 5], talker.hear)
-      assert(@thread.join(20))
+      assert(@thread.join(60))
     end
 
     def test_large_answers_leave_before_the_end
@@ -58,9 +55,9 @@ module ServerCases
       talker = connect
       talker.request(1, "big", 5_000_000)
       wait_until { count(:done) == 1 }
-      @server.stop(within: 30)
+      @server.stop(within: 100)
       assert_equal(5_000_000, talker.hear.last.bytesize)
-      assert(@thread.join(20))
+      assert(@thread.join(60))
     end
 
     def test_stopped_before_it_runs
@@ -68,7 +65,7 @@ module ServerCases
       server.listen("127.0.0.1", 0)
       server.stop
       thread = server.start
-      assert(thread.join(20))
+      assert(thread.join(60))
       assert_raises(Plait::UsageError) { server.run }
     end
 
@@ -80,7 +77,7 @@ module ServerCases
         talkers.each { |talker| talker.request(1, "wait", "it") }
         talkers.first(5).each { |talker| talker.socket.close }
         @server.stop(within: 0)
-        assert(@thread.join(20))
+        assert(@thread.join(60))
         talkers.each { |talker| talker.socket.close }
         @talkers.clear
       end
@@ -90,7 +87,7 @@ module ServerCases
       serve
       assert_serves
       @server.stop
-      @thread.join(20)
+      @thread.join(60)
       @talkers.pop.socket.close
     end
 
@@ -100,7 +97,7 @@ module ServerCases
       talker.request(1, "delayed")
       assert_equal(:delayed, @service.notes.pop)
       @server.stop(within: 0)
-      assert(@thread.join(20))
+      assert(@thread.join(60))
       @service.gate("delayed") << 5
       @service.finish
       assert_closed(talker)

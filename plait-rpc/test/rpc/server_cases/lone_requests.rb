@@ -122,7 +122,7 @@ module ServerCases
     end
 
     def test_others_are_not_forgotten_while_one_asks_again_and_again
-      serve_quick(idle_timeout: 3)
+      serve_quick(idle_timeout: 5)
       silent = connect
       talker = trained
       assert_equal([nil, 3], call(talker, "add", 1, 2)) until silent.socket.wait_readable(0)
@@ -134,7 +134,7 @@ module ServerCases
       talker = trained
       talker.request(100, "pause", true)
       20.times { assert_equal([nil, 3], call(talker, "add", 1, 2)) }
-      @server.stop(within: 30)
+      @server.stop(within: 100)
       told = call(talker, "add", 1, 2).first until told
       assert_equal("ServerStoppingError: the server is stopping", told)
       quick.gate << "late"

@@ -85,7 +85,7 @@ module ServerCases
       deaf = connect
       requests = [0, 1, "big", [60_000]].to_msgpack * 300
       taken = 0
-      ended = Plait::Deadline.after(30)
+      ended = Plait::Deadline.after(90)
       begin
         until ended.expired?
           sent = deaf.socket.write_nonblock(requests, exception: false)

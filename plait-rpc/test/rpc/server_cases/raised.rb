@@ -41,7 +41,7 @@ module ServerCases
       (1..PLACES).each do |number|
         places = raise_at(number) do
           talker.socket.write(ROW.each_with_index.map { |call, id| [0, id, *call].to_msgpack }.join)
-          ROW.each { assert(talker.hears?(5), "a request is lost") && talker.hear }
+          ROW.each { assert(talker.hears?(60), "a request is lost") && talker.hear }
         end
         assert_equal([nil, 3], call(talker, "add", 1, 2), places[number - 1])
       end

@@ -84,7 +84,7 @@ module ServerCases
       (1..120).each do |number|
         places = raise_at(number) do
           talkers.zip(Raised::ROW) { |talker, call| talker.request(number, *call.flatten(1)) }
-          talkers.each { |talker| assert(talker.hears?(5), "a request is lost") && talker.hear }
+          talkers.each { |talker| assert(talker.hears?(60), "a request is lost") && talker.hear }
         end
         talkers.each { |talker| assert_equal([nil, 3], call(talker, "add", 1, 2), places[number - 1]) }
       end

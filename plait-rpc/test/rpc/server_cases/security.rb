@@ -57,7 +57,7 @@ module ServerCases
       [8, 12].each do |count|
         talker = secure_talker
         payload = Records.send(talker.socket, count) { |text| [0, 3, "echo", [text]] }
-        assert(talker.hears?(20), "no answer came to a request in #{count} full records")
+        assert(talker.hears?(60), "no answer came to a request in #{count} full records")
         assert_equal([1, 3, nil, payload], talker.hear)
       end
     end
@@ -86,7 +86,7 @@ module ServerCases
     end
 
     def test_who_does_not_speak_tls_is_let_go
-      secure(handshake_timeout: 1)
+      secure(handshake_timeout: 5)
       ["GET / HTTP/1.1\r\n\r\n", [0, 1, "add", [1, 2]].to_msgpack].each do |bytes|
         talker = connect
         talker.socket.write(bytes)
@@ -97,7 +97,7 @@ module ServerCases
 
     # Nor do others wait for him.
     def test_who_begins_a_handshake_and_says_no_more_is_let_go
-      secure(handshake_timeout: 1)
+      secure(handshake_timeout: 5)
       silent = Array.new(3) { connect }
       client(tls: trusting) { |client| assert_equal(3, client.call(:add, 1, 2)) }
       silent.each { |talker| assert_closed(talker) }
@@ -136,6 +136,6 @@ module ServerCases
 
     def trusting = { cert_store: AUTHORITY.store }
 
-    def client(**options, &block) = RPC::Client.open(@endpoint, timeout: 20, **options, &block)
+    def client(**options, &block) = RPC::Client.open(@endpoint, timeout: 60, **options, &block)
   end
 end

@@ -129,7 +129,7 @@ module HTTP2Apps
     socket = secure
     connection = RawConnection.new(socket).write(hello)
     connection.next(SETTINGS)
-    @server.stop(within: 1)
+    @server.stop(within: 20)
     connection.next while connection.next
     assert_raises(EOFError) { socket.readpartial(1) }
   end
@@ -152,7 +152,7 @@ module HTTP2Apps
     end
     wanted = { "/length" => "hello", "/pieces" => "ab", "/none" => "", "/empty" => "", "/no-content" => "" }
     wanted.keys.product(wanted.keys).flatten.each do |path|
-      assert_equal(wanted[path], client.get(path, timeout: 30).body.to_s, path)
+      assert_equal(wanted[path], client.get(path, timeout: 60).body.to_s, path)
     end
   end
 end

@@ -53,7 +53,7 @@ module HTTP2Bounds
   end
 
   def test_who_says_nothing_is_gone
-    serve(head_timeout: 3, idle_timeout: 3) { [200, {}, ["fine"]] }
+    serve(head_timeout: 6, idle_timeout: 6) { [200, {}, ["fine"]] }
     silent = secure
     idle = greet.write(request(1))
     half = greet.write(frame(HEADERS, 0, 1, ""))

@@ -51,13 +51,13 @@ module HTTP2Peers
     idle.next(SETTINGS)
     raw = greet.write(request(1))
     arrived.pop
-    @server.stop(within: 20)
+    @server.stop(within: 100)
     assert_equal([0, :no_error], idle.next(GOAWAY).then { |frame| [frame.payload.unpack1("N"), frame.error] })
     assert_equal([1, :no_error], raw.next(GOAWAY).then { |frame| [frame.payload.unpack1("N"), frame.error] })
     gate << true
     assert_equal("fine", raw.next(DATA).payload)
     assert_nil(raw.next)
-    assert(@thread.join(20))
+    assert(@thread.join(60))
   end
 
   # RFC 9113 §3.3
@@ -107,7 +107,7 @@ module HTTP2Peers
       client.close
       @sockets.each(&:close)
       @server.stop(within: 1)
-      assert(@thread.join(20))
+      assert(@thread.join(60))
     end
   end
 
