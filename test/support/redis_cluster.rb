@@ -14,8 +14,6 @@ module Support
     PATIENCE = 60
     # Milliseconds of silence after which a node takes another one for dead: where none is to die, no slowness is to kill one.
     NODE_TIMEOUT = 60_000
-    # The same where a replica is to take over soon.
-    QUICK = 1_500
 
     # @yieldparam cluster [RedisCluster]
     def self.start(**options)
@@ -32,9 +30,9 @@ module Support
     # @return [Array<RedisServer>] masters first, then the replicas of each in their order
     attr_reader :servers
 
-    def initialize(masters: 3, replicas: 0, node_timeout: replicas.zero? ? NODE_TIMEOUT : QUICK)
+    def initialize(masters: 3, replicas: 0)
       @masters = masters
-      @config = CONFIG.merge("cluster-node-timeout" => node_timeout.to_s)
+      @config = CONFIG.merge("cluster-node-timeout" => NODE_TIMEOUT.to_s)
       @servers = Array.new(masters * (replicas + 1)) { add }
       join
       deal_out_slots

@@ -3,7 +3,7 @@
 require_relative "redis_server"
 
 module Support
-  # A Sentinel that watches masters. It writes to its file by itself.
+  # A Sentinel that watches masters, none of which is down before a minute. It writes to its file by itself.
   class RedisSentinel < RedisServer
     # @param masters [Hash{String => RedisServer}] by name
     # @param quorum [Integer] Sentinels that have to agree that one is down
@@ -21,8 +21,8 @@ module Support
     end
 
     def lines(name, server)
-      ["sentinel monitor #{name} 127.0.0.1 #{server.port} #{@quorum}", "sentinel down-after-milliseconds #{name} 700",
-       "sentinel failover-timeout #{name} 3000"]
+      ["sentinel monitor #{name} 127.0.0.1 #{server.port} #{@quorum}", "sentinel down-after-milliseconds #{name} 60000",
+       "sentinel failover-timeout #{name} 60000"]
     end
 
     def path = File.join(folder, "sentinel.conf")

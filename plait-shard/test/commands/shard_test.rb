@@ -132,7 +132,7 @@ class ShardCommandTest < Minitest::Test
     meanwhile = <<~RUBY
       require "plait/shard"
       Plait::Shard::Proxy.prepend(Module.new do
-        def reload(**) = super.tap { (@asked ||= %i[HUP USR2].each { |name| Process.kill(name, Process.pid) }) && sleep(0.3) }
+        def reload(**) = super.tap { @asked ||= %i[HUP USR2].each { |name| Process.kill(name, Process.pid) } }
       end)
     RUBY
     port = nil
@@ -244,30 +244,32 @@ class ShardCommandTest < Minitest::Test
     Integer(wait_until(timeout: 60) { File.read(err)[/^process (\d+) has taken over/, 1] }, 10)
   end
 
-  # Clients that come and go while the block runs, and a little longer.
+  # Clients that come and go while the block runs, and then some more.
   # @return [Integer] how many there were
   def served_meanwhile(port)
     over = false
-    clients = Array.new(3) do
+    counts = [0, 0, 0]
+    clients = counts.each_index.map do |index|
       Thread.new do
-        count = 0
         until over
           assert_equal("+OK\r\n", call(port, "SET", "k", "v"))
-          count += 1
+          counts[index] += 1
           sleep(0.005)
         end
-        count
       end
     end
     yield
-    sleep(0.3)
+    before = counts.sum
+    wait_until { counts.sum > before + 20 || !clients.all?(&:alive?) }
     over = true
-    clients.sum(&:value)
+    clients.each(&:join)
+    counts.sum
   end
 
   # @yieldparam port [Integer], pid [Integer], the file of its errors [String], its first line [String]
   def listening(*arguments, signal: :INT, prelude: nil)
-    plait_running(*arguments, prelude: prelude) do |pid, out, err|
+    patience = "require #{File.expand_path("../shard/patience", __dir__).dump}\n"
+    plait_running(*arguments, prelude: "#{patience}#{prelude}") do |pid, out, err|
       line = wait_until(timeout: 60) { File.read(out)[/^listening on .*\n/] || !alive?(pid) }
       assert_kind_of(String, line, File.read(err))
       yield(Integer(line[/:(\d+) for/, 1]), pid, err, line)
@@ -277,7 +279,7 @@ class ShardCommandTest < Minitest::Test
 
   def reload(pid, err, said)
     Process.kill(:HUP, pid)
-    wait_until(what: -> { "#{said.inspect} after\n#{File.read(err)}" }) { File.read(err).match?(said) }
+    wait_until(timeout: 60, what: -> { "#{said.inspect} after\n#{File.read(err)}" }) { File.read(err).match?(said) }
   end
 
   def assert_status(address)

@@ -17,6 +17,7 @@ class ShardNodeSurveyTest < Minitest::Test
             command("mod.hidden", -2, specs: [[FROM_ONE, UNKNOWN]]),
             command("mod.two", -3, specs: [[FROM_ONE, ["type", "range", "spec", ["lastkey", -1, "keystep", 1, "limit", 0]]]])]
     with_fakes(*%w[a b].map { |name| talking_node(rows, answer: name) }, metrics: "127.0.0.1:0") do |proxy, keys|
+      wait_until { learned?("mod.two") }
       converse(proxy.port) do |redis|
         assert_equal(%W[+a\r\n +b\r\n +b\r\n], [*keys, keys[1]].map { |key| redis.call("MOD.SET", key, "x") })
         assert_match(/\A-CROSSSLOT/, redis.call("MOD.TWO", *keys))
@@ -48,9 +49,9 @@ class ShardNodeSurveyTest < Minitest::Test
 
   def test_the_version_that_clients_are_told_is_the_oldest
     with_fakes(talking_node([], version: "7.4.1"), talking_node([], version: "7.2.10")) do |proxy, _|
-      assert_match(/version\r\n\$6\r\n7\.2\.10\r\n/, call(proxy.port, "HELLO"))
+      wait_until { call(proxy.port, "HELLO").match?(/version\r\n\$6\r\n7\.2\.10\r\n/) }
     end
-    with_proxy { |proxy| assert_equal(*[plain, proxy].map { |server| call(server.port, "HELLO")[/version\r\n\S+\r\n\S+/] }) }
+    with_proxy { |proxy| wait_until { [plain, proxy].map { |one| call(one.port, "HELLO")[/version\r\n\S+\r\n\S+/] }.uniq.one? } }
   end
 
   def test_nodes_that_refuse_or_say_nothing
@@ -84,12 +85,14 @@ class ShardNodeSurveyTest < Minitest::Test
       socket.write(encoded("redis_version:7.0.1\r\n"))
     end
     survey = survey_of(node.port)
-    wait_until { Plait.const_get(:NativeShard)::Plane.keys_of(%w[mod.late k]) }
+    wait_until { learned?("mod.late") }
   ensure
     survey&.close
   end
 
   private
+
+  def learned?(name) = Plait.const_get(:NativeShard)::Plane.keys_of([name, "k", "k"])
 
   # @yieldparam version [Array<Integer>] that the data plane is told
   def survey_of(port, &told)

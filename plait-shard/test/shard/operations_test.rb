@@ -138,7 +138,7 @@ class ShardOperationsTest < Minitest::Test
       busy.write(encode("EVAL", busy(0.5), "1", "k"))
       wait_until { proxy.figures[:commands] >= 6 }
       before = listeners_at(proxy.port)
-      ending = Thread.new { proxy.drain(within: 30) }
+      ending = Thread.new { proxy.drain(within: 60) }
       assert_nil(idle.reply)
       wait_until { !before.intersect?(listeners_at(proxy.port)) }
       assert_equal([":1\r\n", nil], [busy.reply, busy.reply])
@@ -164,7 +164,7 @@ class ShardOperationsTest < Minitest::Test
     with_proxy do |proxy|
       converse(proxy.port) do |stays|
         stays.call("SET", "k", "v")
-        assert(proxy.reload(nodes: addresses, timeout: 3, password: "new"))
+        assert(proxy.reload(nodes: addresses, timeout: 30, password: "new"))
         assert_equal("$1\r\nv\r\n", stays.call("GET", "k"))
         assert_match(/\A-NOAUTH/, call(proxy.port, "GET", "k"))
         wait_until { proxy.figures[:clients] == 1 }
@@ -182,7 +182,7 @@ class ShardOperationsTest < Minitest::Test
       stays = converse(proxy.port)
       5.times do
         converse(proxy.port) { |goes| 50.times { goes.call("GET", "k") } }
-        proxy.reload(nodes: addresses, timeout: 9)
+        proxy.reload(nodes: addresses, timeout: 30)
         stays.call("GET", "k")
       end
       done = true

@@ -10,8 +10,8 @@ require "support/server"
 module ShardProxies
   # One of them. Its lease is short, so that tests need not wait for long.
   class Process < Support::Server
-    LEASE = <<~RUBY
-      require "plait/shard"
+    LEASE = <<~RUBY.freeze
+      require #{File.expand_path("patience", __dir__).dump}
       { PERIOD: 0.2, LASTS: 1.5 }.each do |name, seconds|
         Plait::Shard.const_get(:Lease).send(:remove_const, name)
         Plait::Shard.const_get(:Lease).const_set(name, seconds)

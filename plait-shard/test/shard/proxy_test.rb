@@ -97,7 +97,9 @@ class ShardProxyTest < Minitest::Test
     real = Socket.method(:ip_address_list)
     redefine(:ip_address_list) { raise Errno::EAFNOSUPPORT }
     with_reserved_port do |port|
-      Proxy.open(nodes: ["127.0.0.9:#{port}"], listen: "0.0.0.0:#{port}") { assert_equal("+PONG\r\n", call(port, "PING")) }
+      Proxy.open(nodes: ["127.0.0.9:#{port}"], listen: "0.0.0.0:#{port}", connect_timeout: 1) do
+        assert_equal("+PONG\r\n", call(port, "PING"))
+      end
     end
   ensure
     redefine(:ip_address_list, &real)
@@ -147,7 +149,7 @@ class ShardProxyTest < Minitest::Test
   # The port was free; another process may have taken it since.
   def assert_itself(host, tries: 5)
     port = Support::Server.free_port
-    proxy = Proxy.new(nodes: %W[127.0.0.1:#{plain.port} 127.0.0.1:#{port}], listen: "#{host}:#{port}")
+    proxy = Proxy.new(nodes: %W[127.0.0.1:#{plain.port} 127.0.0.1:#{port}], listen: "#{host}:#{port}", connect_timeout: 1)
     assert_match(/the node 127.0.0.1:#{port} is the proxy itself/, assert_raises(Plait::UsageError) { proxy.start }.message)
     refute(proxy.running?)
   rescue Minitest::UnexpectedError, Minitest::Assertion => e

@@ -120,7 +120,7 @@ class ShardReshardingTest < Minitest::Test
   def test_a_node_that_stops_in_the_last_step
     servers = Array.new(2) { Support::RedisServer.start }
     with_patience(1) do
-      with_proxy(servers) do |proxy|
+      with_proxy(servers, connect_timeout: 3) do |proxy|
         key = key_on(proxy, 1)
         call(proxy.port, "SET", key, "v")
         in_the_last_step { servers.first.signal(:STOP) }

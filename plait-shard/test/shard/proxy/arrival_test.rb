@@ -82,7 +82,7 @@ class ShardProxyArrivalTest < Minitest::Test
     call(nodes[0].port, "FLUSHALL")
     script = "$stdout.sync = true; " \
              "Plait::Shard::Proxy.open(nodes: #{addresses([nodes[0]])}, listen: '127.0.0.1:0') { |proxy| puts proxy.port; gets }"
-    IO.popen([RbConfig.ruby, *Support::FLAGS, "-r", "plait/shard", "-e", script], "r+") do |proxy|
+    IO.popen([RbConfig.ruby, *Support::FLAGS, "-r", File.expand_path("../patience", __dir__), "-e", script], "r+") do |proxy|
       yield(Integer(proxy.gets), proxy.pid)
     ensure
       proxy.close_write

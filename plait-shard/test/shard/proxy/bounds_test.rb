@@ -148,18 +148,20 @@ class ShardProxyBoundsTest < Minitest::Test
   end
 
   def test_what_takes_long_is_asked_on_connections_of_its_own_and_may_take_longer
-    busy = fake_node do |socket|
-      asked = socket.readpartial(1000)
-      sleep(2) if asked.include?("FLUSHALL")
-      socket.write("+OK\r\n")
-      socket.read
-    end
-    with_fakes(busy, timeout: 1) do |proxy, keys|
-      converse(proxy.port) do |client|
-        client.write(encode("FLUSHALL"))
-        wait_until { proxy.figures[:commands] == 1 }
-        assert_equal("+OK\r\n", call(proxy.port, "SET", keys[0], "v"))
-        assert_equal("+OK\r\n", client.reply)
+    in_growing_times(1, 10) do |seconds|
+      busy = fake_node do |socket|
+        asked = socket.readpartial(1000)
+        sleep(seconds * 2) if asked.include?("FLUSHALL")
+        socket.write("+OK\r\n")
+        socket.read
+      end
+      with_fakes(busy, timeout: seconds) do |proxy, keys|
+        converse(proxy.port) do |client|
+          client.write(encode("FLUSHALL"))
+          wait_until { proxy.figures[:commands] == 1 }
+          assert_equal("+OK\r\n", call(proxy.port, "SET", keys[0], "v"))
+          assert_equal("+OK\r\n", client.reply)
+        end
       end
     end
   end
@@ -192,25 +194,29 @@ class ShardProxyBoundsTest < Minitest::Test
 
   # More senders than there are connections for: the others wait, and those who send nothing make room.
   def test_half_of_large_values_from_many_clients
-    with_proxy(timeout: 1) do |proxy|
-      key = key_on(proxy, 0)
-      idle = Array.new(80) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
-      idle.each { |client| client.write(encode("SET", key, "v" * 100_000)[0, 1000]) }
-      assert_equal("+OK\r\n", call(proxy.port, "SET", key, "w" * 100_000))
-      connections = call(nodes[0].port, "CLIENT", "LIST").lines.size
-      assert_operator(connections, :<, 70)
-      idle.each(&:close)
+    in_growing_times(1, 10) do |seconds|
+      with_proxy(timeout: seconds) do |proxy|
+        key = key_on(proxy, 0)
+        idle = Array.new(80) { Support::RedisConversation.new(proxy.port, "127.0.0.1") }
+        idle.each { |client| client.write(encode("SET", key, "v" * 100_000)[0, 1000]) }
+        assert_equal("+OK\r\n", call(proxy.port, "SET", key, "w" * 100_000))
+        connections = call(nodes[0].port, "CLIENT", "LIST").lines.size
+        assert_operator(connections, :<, 70)
+        idle.each(&:close)
+      end
     end
   end
 
   # Clients that don't read their large answers make room for the others.
   def test_many_clients_that_do_not_read
-    with_proxy(nodes.first(1), timeout: 3, threads: 1) do |proxy|
-      call(nodes[0].port, "EVAL", "for i = 1, 30000 do redis.call('SET', string.rep('k', 400) .. i, 1) end", "0")
-      deaf = Array.new(64) { deaf_client(proxy.port).tap { |socket| socket.write(encode("KEYS", "*")) } }
-      wait_until { proxy.figures[:commands] == 64 }
-      assert_equal("+OK\r\n", call(proxy.port, "SET", "key", "v" * 2_000_000))
-      deaf.each(&:close)
+    in_growing_times(3, 30) do |seconds|
+      with_proxy(nodes.first(1), timeout: seconds, threads: 1) do |proxy|
+        call(nodes[0].port, "EVAL", "for i = 1, 30000 do redis.call('SET', string.rep('k', 400) .. i, 1) end", "0")
+        deaf = Array.new(64) { deaf_client(proxy.port).tap { |socket| socket.write(encode("KEYS", "*")) } }
+        wait_until { proxy.figures[:commands] == 64 }
+        assert_equal("+OK\r\n", call(proxy.port, "SET", "key", "v" * 2_000_000))
+        deaf.each(&:close)
+      end
     end
   ensure
     call(nodes[0].port, "FLUSHALL")

@@ -175,7 +175,7 @@ class ShardProxyEncryptionTest < Minitest::Test
   private
 
   def for_nodes
-    { node_tls: true, node_ca: files["ca.pem"], node_cert: files["client.pem"], node_key: files["client.key"], timeout: 5 }
+    { node_tls: true, node_ca: files["ca.pem"], node_cert: files["client.pem"], node_key: files["client.key"] }
   end
 
   def with_encrypted_nodes

@@ -8,11 +8,14 @@ module FakeNodes
   NAMING = "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"
 
   # Answers what such a connection begins with: its name, and whether the node takes its placement.
+  # @return [Boolean] false: the control plane asks for records, for which it need not wait
   def self.let_in(socket)
-    return unless socket.recv(NAMING.bytesize, Socket::MSG_PEEK) == NAMING
+    first = socket.recv(NAMING.bytesize, Socket::MSG_PEEK)
+    return !first&.match?(/\A\*\d+\r\n\$4\r\nEVAL/) unless first == NAMING
 
     2.times { Integer(socket.gets[1..]).times { socket.read(Integer(socket.gets[1..]) + 2) } }
     socket.write("+OK\r\n+OK\r\n")
+    true
   end
 
   # Listens until it is closed; its threads end with it.
@@ -38,8 +41,7 @@ module FakeNodes
     def accept
       socket = @server.accept
       @threads << Thread.new do
-        FakeNodes.let_in(socket)
-        @block.call(socket)
+        @block.call(socket) if FakeNodes.let_in(socket)
       rescue IOError, SystemCallError
         nil
       ensure

@@ -44,7 +44,7 @@ class ShardProxyForksTest < Minitest::Test
     end
     with_child_beside_proxy([node]) do |proxy, client|
       assert_match(/\A-ERR node/, client.call("GET", "k"))
-      assert_equal("", Timeout.timeout(20) { ended.pop })
+      assert_equal("", Timeout.timeout(60) { ended.pop })
       assert_equal("+PONG\r\n", call(proxy.port, "PING"))
     end
   end

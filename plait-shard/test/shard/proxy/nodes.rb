@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/redis_conversation"
 require "support/redis_server"
-require "plait/shard"
+require_relative "../patience"
 
 # For tests of the proxy: real servers behind it, and one beside it for comparison.
 module ShardNodes

@@ -62,7 +62,7 @@ class ShardProxyOddNodesTest < Minitest::Test
       converse(proxy.port) do |client|
         client.write(encode("SET", keys[0], "v") + encode("GET", keys[0]) + encode("PING"))
         assert_equal("+OK\r\n", client.reply)
-        gate << :go
+        gate.close
         error = assert_raises(Plait::TruncatedError) { client.reply }
         assert_match(/truncated|ended/, error.message)
       end
@@ -97,7 +97,8 @@ class ShardProxyOddNodesTest < Minitest::Test
   def test_a_connection_to_itself_is_none
     script = <<~RUBY
       require "plait/shard"
-      Plait::Shard::Proxy.open(nodes: ["127.0.0.1:40004"], listen: "127.0.0.1:50000", retry: 0) do |proxy|
+      Plait::Shard::Proxy.open(nodes: ["127.0.0.1:40004"], listen: "127.0.0.1:50000", retry: 0,
+                               connect_timeout: 20) do |proxy|
         client = TCPSocket.new("127.0.0.1", proxy.port)
         replies = Array.new(300) { client.write("*2\\r\\n$3\\r\\nGET\\r\\n$1\\r\\nk\\r\\n") && client.gets }
         puts replies.map { |reply| reply[/refused/] || reply }.uniq
@@ -129,7 +130,7 @@ class ShardProxyOddNodesTest < Minitest::Test
     gate = Queue.new
     connections = Queue.new
     node = fake_node do |socket|
-      next if socket.recv(64, Socket::MSG_PEEK).match?(/INFO|EVAL/) # of the survey, and of the lease
+      next if socket.recv(64, Socket::MSG_PEEK).include?("INFO") # of the survey
 
       gate.pop if connections.push(1).size == 1
       socket.write("$1\r\nv\r\n") while connections.size > 1 && socket.readpartial(1000)

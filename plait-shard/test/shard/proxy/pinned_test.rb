@@ -30,24 +30,29 @@ class ShardProxyPinnedTest < Minitest::Test
 
   # Its own timeout counts, not that of the proxy.
   def test_waiting_longer_than_the_timeout_of_nodes
-    with_proxy(timeout: 1) do |proxy|
-      converse(proxy.port) { |redis| assert_equal("*-1\r\n", redis.call("BLPOP", "l", "2.5")) }
-      assert_equal(0, proxy.figures[:node_failures])
+    in_growing_times(1, 10) do |seconds|
+      with_proxy(timeout: seconds) do |proxy|
+        converse(proxy.port) { |redis| assert_equal("*-1\r\n", redis.call("BLPOP", "l", (seconds * 2.5).to_s)) }
+        assert_equal(0, proxy.figures[:node_failures])
+      end
     end
   end
 
   # Nobody else asks the node anything meanwhile.
   def test_waiting_at_a_node_that_stops
     node = Support::RedisServer.start
-    with_proxy([node], timeout: 1.5) do |proxy|
-      converse(proxy.port) do |redis|
-        redis.write(encode("BLPOP", "l", "0"))
-        wait_until { call(node.port, "INFO", "clients").include?("blocked_clients:1") }
-        node.signal(:STOP)
-        assert_match(/\A-ERR node .* was silent when it was asked whether it is well/, redis.reply)
-        assert_match(/\A-ERR node .* was silent/, redis.call("BLPOP", "l", "0"))
-        node.signal(:CONT)
-        wait_until { redis.call("BLPOP", "l", "0.01") == "*-1\r\n" }
+    in_growing_times(1.5, 15) do |seconds|
+      node.signal(:CONT)
+      with_proxy([node], timeout: seconds) do |proxy|
+        converse(proxy.port) do |redis|
+          redis.write(encode("BLPOP", "l", "0"))
+          wait_until { call(node.port, "INFO", "clients").include?("blocked_clients:1") }
+          node.signal(:STOP)
+          assert_match(/\A-ERR node .* was silent when it was asked whether it is well/, redis.reply)
+          assert_match(/\A-ERR node .* was silent/, redis.call("BLPOP", "l", "0"))
+          node.signal(:CONT)
+          wait_until { redis.call("BLPOP", "l", "0.01") == "*-1\r\n" }
+        end
       end
     end
   ensure

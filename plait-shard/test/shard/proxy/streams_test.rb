@@ -34,29 +34,33 @@ class ShardProxyStreamsTest < Minitest::Test
   end
 
   def test_a_sender_that_stops_keeps_nobody_waiting_and_writes_nothing
-    with_proxy(timeout: 1) do |proxy|
-      key = key_on(proxy, 0)
-      call(proxy.port, "SET", key, "before")
-      slow = Support::RedisConversation.new(proxy.port, "127.0.0.1")
-      slow.write(encode("SET", key, "y" * LARGE)[0, LARGE / 2])
-      100.times { assert_equal("$6\r\nbefore\r\n", call(proxy.port, "GET", key)) }
-      sleep(1.3) # longer than a node may be silent
-      assert_equal(0, proxy.figures[:node_failures])
-      slow.close
-      wait_until { proxy.figures[:clients].zero? }
-      assert_equal("$6\r\nbefore\r\n", call(proxy.port, "GET", key))
+    in_growing_times(1, 10) do |seconds|
+      with_proxy(timeout: seconds) do |proxy|
+        key = key_on(proxy, 0)
+        call(proxy.port, "SET", key, "before")
+        slow = Support::RedisConversation.new(proxy.port, "127.0.0.1")
+        slow.write(encode("SET", key, "y" * LARGE)[0, LARGE / 2])
+        100.times { assert_equal("$6\r\nbefore\r\n", call(proxy.port, "GET", key)) }
+        sleep(seconds * 1.3) # longer than a node may be silent
+        assert_equal(0, proxy.figures[:node_failures])
+        slow.close
+        wait_until { proxy.figures[:clients].zero? }
+        assert_equal("$6\r\nbefore\r\n", call(proxy.port, "GET", key))
+      end
     end
   end
 
   def test_a_sender_that_goes_on_later
-    with_proxy(timeout: 1) do |proxy|
-      converse(proxy.port) do |redis|
-        bytes = encode("SET", "k", "z" * LARGE) + encode("STRLEN", "k")
-        [0...2_000_000, 2_000_000...(LARGE + 20), (LARGE + 20)..].each do |range|
-          redis.write(bytes[range])
-          sleep(0.6)
+    in_growing_times(1, 10) do |seconds|
+      with_proxy(timeout: seconds) do |proxy|
+        converse(proxy.port) do |redis|
+          bytes = encode("SET", "k", "z" * LARGE) + encode("STRLEN", "k")
+          [0...2_000_000, 2_000_000...(LARGE + 20), (LARGE + 20)..].each do |range|
+            redis.write(bytes[range])
+            sleep(seconds * 0.6)
+          end
+          assert_equal(["+OK\r\n", ":#{LARGE}\r\n"], [redis.reply, redis.reply])
         end
-        assert_equal(["+OK\r\n", ":#{LARGE}\r\n"], [redis.reply, redis.reply])
       end
     end
   end
