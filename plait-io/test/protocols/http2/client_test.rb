@@ -161,6 +161,15 @@ class HTTP2ClientTest < Minitest::Test
     assert_equal(3_000, sent.size)
   end
 
+  # As Go's server does, which grants each small frame once the app has read it.
+  def test_an_upload_in_small_pieces_that_the_peer_grants_late
+    greeted
+    stream = @client.open(nil, POST, last: false)
+    3_000.times { @client.send_data(stream, "x" * 10, last: false) }
+    @client.receive((window(1, 10) + window(0, 10)) * 3_000)
+    assert_raises(HTTP2::Violation) { @client.receive(window(0, 10) * 1_500) }
+  end
+
   # A peer that grants few bytes at a time is slow, and no flood.
   def test_a_long_upload_by_small_grants
     greeted([4, 1_000])

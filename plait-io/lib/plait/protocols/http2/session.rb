@@ -115,7 +115,7 @@ module Plait
           size = bytes.bytesize
           stream.window -= size
           @window -= size
-          @calm.earn(2 + (size / Calm::GRANT)) # its WINDOW_UPDATEs
+          @calm.send_data(size)
           at = 0
           while size - at > Frames::LARGEST
             put(Frames::DATA, 0, stream.id, bytes.byteslice(at, Frames::LARGEST))
@@ -317,7 +317,7 @@ module Plait
 
         def window_update(frame)
           frame.sized(4)
-          @calm.spend
+          @calm.window_update
           more = frame.payload.unpack1("N") & 0x7fff_ffff
           return widen(more) if frame.id.zero?
 

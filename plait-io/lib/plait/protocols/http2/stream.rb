@@ -65,7 +65,15 @@ module Plait
           @clock = clock
           @left = ALLOWANCE
           @at = clock.call
+          @updates = 0
         end
+
+        # DATA goes out, of which the peer may widen both windows. Some peers do so for each small frame, much later.
+        def send_data(size) = @updates += 2 + (size / GRANT)
+
+        # A WINDOW_UPDATE comes.
+        # @raise [Violation]
+        def window_update = @updates.positive? ? @updates -= 1 : spend
 
         # @raise [Violation]
         def spend(cost = 1)
