@@ -36,3 +36,17 @@ Bench::Harness.define("in-flight-10k") do |bench|
   entries.peers "sockets, fibers", "curb, recycled", "async-http", "em-http-request"
   entries.floor
 end
+
+# The handshakes of 2,000 take seconds. What is left of a request is mostly OpenSSL's state.
+Bench::Harness.define("in-flight-tls") do |bench|
+  bench.title "2,000 GETs of 612 bytes by TLS, answered after 10 s, all in flight (--quick: 500)"
+  bench.sizes requests: [2_000, 500], in_flight: [2_000, 500]
+  bench.rounds 2
+
+  contest = Bench::HTTP::Contest
+  bench.metrics contest::MEMORY, contest::WALL, contest::CPU
+
+  entries = contest.new(bench, page: :late, tls: true, counted: false)
+  entries.plait :fibers
+  entries.peers "sockets, fibers", "curb, recycled", "async-http"
+end

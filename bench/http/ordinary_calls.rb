@@ -28,3 +28,16 @@ require_relative "support/contest"
     ordinary.calls("Net::HTTP keep-alive", :peer, way, path, like: "NetHttp")
   end
 end
+
+Bench::Harness.define("fan-out-gzip") do |bench|
+  bench.title "2,000 URLs by `fan_out` of 612 bytes that come gzip'd, 64 at once (--quick: 200)"
+  bench.sizes requests: [2_000, 200], counted: [500, 100], in_flight: 64
+
+  contest = Bench::HTTP::Contest
+  bench.metrics(*contest::COUNTED)
+  bench.goal metric: "cpu_us_per_request", against: "Net::HTTP keep-alive", at_most: 0.5
+
+  entries = contest.new(bench, page: :coded)
+  entries.plait :fibers
+  entries.peers "Net::HTTP keep-alive", "Net::HTTP keep-alive, fibers"
+end

@@ -20,8 +20,8 @@ module Bench
       class StartError < StandardError; end
 
       START_SECONDS = 10
-      # Milliseconds that the origin behind it takes.
-      FAR = 20
+      # Milliseconds that the origins behind it take.
+      FAR = { far: 20, late: 10_000 }.freeze
       # A port that was free may be taken before nginx has it.
       ATTEMPTS = 3
       # Waits for the end of its standard input, which is ours: what is left of us when we are killed.
@@ -49,7 +49,7 @@ module Bench
         raise StartError, "nginx is needed: sudo apt-get install -y nginx-light" unless @program
 
         write_certificates
-        @far = Harness::DelayedOrigin.new(FAR, Pages.fetch(:far).bytes, Harness::Processors.origin)
+        @far = FAR.to_h { |kind, time| [kind, Harness::DelayedOrigin.new(time, Pages.fetch(kind).bytes, Harness::Processors.origin)] }
         write_pages
         ATTEMPTS.times { return site if run }
         raise StartError, "nginx did not start: #{log.lines.last(3).join.strip}"
@@ -133,7 +133,7 @@ module Bench
             keepalive_timeout 600s;
             output_buffers 2 4k;
             client_max_body_size 64m;
-            upstream far { server #{Site::HOST}:#{@far.port}; keepalive 512; }
+            #{@far.map { |kind, origin| "upstream #{kind} { server #{Site::HOST}:#{origin.port}; keepalive 512; }" }.join(" ")}
             server {
               listen #{Site::HOST}:#{@ports[0]} backlog=4096;
               listen #{Site::HOST}:#{@ports[1]} ssl backlog=4096;
@@ -153,11 +153,9 @@ module Bench
                 return 200 "$arg_n#{Pages.fetch(:small).filler}";
               }
               location = /chunked.html { ssi on; }
-              location = /far {
-                proxy_pass http://far;
-                proxy_http_version 1.1;
-                proxy_set_header Connection "";
-              }
+              proxy_http_version 1.1;
+              proxy_set_header Connection "";
+              #{@far.each_key.map { |kind| "location = /#{kind} { proxy_pass http://#{kind}; }" }.join(" ")}
             }
           }
         NGINX

@@ -58,6 +58,10 @@ module Bench
       new(:small, path: "/small?n=%08d", bytes: 612)
       # Of an origin behind nginx that answers after 20 ms.
       new(:far, path: "/far?n=%08d", bytes: 612)
+      # The same after 10 s.
+      new(:late, path: "/late?n=%08d", bytes: 612)
+      # By gzip, for a client that asks for it.
+      new(:coded, path: "/coded?n=%08d", bytes: 612)
       new(:chunked, path: "/chunked.html?n=%08d", bytes: 10_000)
       new(:kib64, path: "/64k-%d", bytes: 64 * 1024, modulus: 8)
       new(:mib5, path: "/5m-%d", bytes: 5 * 1024 * 1024, modulus: 2)
