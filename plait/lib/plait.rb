@@ -1,11 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "plait/version"
-require_relative "plait/values/backoff"
-require_relative "plait/values/deadline"
-require_relative "plait/values/errors"
-require_relative "plait/values/job"
-require_relative "plait/values/outcome"
+require_relative "plait/values"
 require_relative "plait/mechanisms"
 require_relative "plait/mechanisms/coordinator"
 require_relative "plait/mechanisms/options"

@@ -85,6 +85,11 @@ class HouseTest < Minitest::Test
                      "plait/lib/plait/lab/trial.rb" => "module Plait; module Lab; class Trial < Scope; end; end; end")
   end
 
+  def test_all_files_count_on_the_floor
+    scope = "module Plait; class Scope; X = Outcome::OK; end; end"
+    assert_empty(house("plait/lib/plait/mechanisms/scope.rb" => scope).unrequired_names)
+  end
+
   def test_a_part_may_name_the_whole_that_requires_it
     whole = "require_relative 'trial/meter'; module Plait; module Lab; class Trial; end; end; end"
     part = "module Plait; module Lab; class Trial; class Meter; def f = Trial.new; end; end; end; end"

@@ -9,7 +9,6 @@ require_relative "db/database"
 require_relative "db/errors"
 require_relative "db/result"
 require_relative "db/transaction"
-require "plait/values/errors"
 
 module Plait
   # Databases by their usual drivers, under every mechanism: a pool of connections, plain calls, and the driver's own API

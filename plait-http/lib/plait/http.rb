@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait"
-require "plait/values/uninterruptible"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait.autoload(:HTTP, __FILE__) if Plait.autoload?(:HTTP)
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/values"
 require_relative "io/connector"
 require_relative "io/endpoint"
 require_relative "io/listener"

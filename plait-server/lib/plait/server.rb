@@ -19,8 +19,6 @@ require "plait/io/stop_signal"
 require "plait/protocols/http2/frames"
 require "plait/io/workers"
 require "plait/mechanisms/scheduler"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait # rubocop:disable Style/OneClassPerFile -- see above
   # Serves a Rack app over HTTP/1.1 and HTTP/2, on threads, fibers, or fibers with a thread pool: by one option, without a line

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "securerandom"
-require_relative "values/errors"
 
 module Plait
   # Writes a file whole or not at all: into a file beside it, which then takes its name.

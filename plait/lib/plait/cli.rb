@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
+require_relative "values"
 require_relative "cli/commands"
 require_relative "cli/exit_status"
 require_relative "cli/failure"
 require_relative "cli/signals"
 require_relative "cli/terminal"
-require_relative "values/errors"
 
 module Plait
   # The command line: `plait lab`, `plait compare`, `plait fetch`, `plait rpc`, `plait serve`, `plait shard`, `plait doctor`.

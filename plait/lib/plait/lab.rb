@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "values"
 require_relative "lab/adviser"
 require_relative "lab/advice"
 require_relative "lab/cell"
@@ -12,8 +13,6 @@ require_relative "lab/session"
 require_relative "lab/table"
 require_relative "mechanisms"
 require_relative "mechanisms/options"
-require_relative "values/errors"
-require_relative "values/quantity"
 
 module Plait
   # Measures the same work under several mechanisms, side by side.

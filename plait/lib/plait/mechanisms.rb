@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "values"
 require_relative "mechanisms/mechanism"
 require_relative "mechanisms/sequence"
 require_relative "mechanisms/threads"
 require_relative "sibling"
-require_relative "values/errors"
-require_relative "values/uninterruptible"
 
 module Plait
   # The ways to run a block over items, by name.

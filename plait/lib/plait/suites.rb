@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "values"
 require_relative "parts"
-require_relative "values/errors"
 
 module Plait
   # The suites of `plait lab`: ready-made workloads, with their own servers where they need some. A suite is a file

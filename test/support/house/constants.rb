@@ -7,6 +7,9 @@ module Support
       # These hold what users name without the room: Plait::Outcome, Plait::Scheduler, Plait::Pool.
       UNNAMED_ROOMS = /\Aplait::(values|mechanisms|db)::/
 
+      # These files are there before all others, and nothing requires one of them.
+      FLOOR = "plait/lib/plait/values/"
+
       # Folders that name a kind of file, and not a module.
       KINDS = { "plait/commands/" => "plait/cli/", "plait/suites/common/" => "plait/suites/" }.freeze
 
@@ -45,7 +48,8 @@ module Support
       # the file that defines it (the part alone needs the whole anyway).
       def at_hand?(file, reference)
         name = resolve(reference)
-        own?(file, reference, name) || required?(file, name) || @homes[name].any? { |home| part_of?(home, file.path) }
+        floor = @homes[name].any? { |home| home.start_with?(FLOOR) }
+        floor || own?(file, reference, name) || required?(file, name) || @homes[name].any? { |home| part_of?(home, file.path) }
       end
 
       private

@@ -15,6 +15,7 @@ module Support
       CODE = <<~'RUBY'
         require "json"
         require "stringio"
+        require "plait/values"
         $VERBOSE = true
         answers = $stdout
         ARGV.each do |path|

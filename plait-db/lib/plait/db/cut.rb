@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "detached_call"
-require "plait/values/errors"
 
 module Plait
   module DB

@@ -3,8 +3,6 @@
 require_relative "errors"
 require_relative "pool"
 require_relative "result"
-require "plait/values/errors"
-require "plait/values/suggestion"
 
 module Plait
   module DB

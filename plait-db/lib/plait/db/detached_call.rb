@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/native"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module DB

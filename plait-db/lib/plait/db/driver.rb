@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "errors"
-require "plait/values/errors"
 
 module Plait
   module DB

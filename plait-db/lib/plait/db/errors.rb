@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require "plait/values/errors"
 
 module Plait
   module DB

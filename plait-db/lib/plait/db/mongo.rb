@@ -4,8 +4,6 @@ require_relative "cut"
 require_relative "driver"
 require_relative "errors"
 require "plait/native"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 Plait::DB::Driver.load("mongo", "~> 2.20") { require "mongo" }
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require "plait/values"
 require_relative "driver"
 require_relative "mongo"
-require "plait/values/errors"
 
 Plait::DB::Driver.load("mongoid", ">= 9.0", "< 10") { require "mongoid" }
 

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-require "plait/values/errors"
-
 module Plait
   module DB
     # Rules of MySQL and MariaDB, for any driver.

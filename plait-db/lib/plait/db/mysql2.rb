@@ -5,7 +5,6 @@ require_relative "driver"
 require_relative "mysql"
 require_relative "result"
 require_relative "session"
-require "plait/values/errors"
 
 Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
 

@@ -11,8 +11,6 @@ end
 
 require "plait/io/native"
 require "plait/io/pool"
-require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "pool/state"
 require_relative "pool/upkeep"
 

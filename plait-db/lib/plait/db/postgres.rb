@@ -5,7 +5,6 @@ require_relative "driver"
 require_relative "result"
 require_relative "errors"
 require_relative "session"
-require "plait/values/errors"
 
 Plait::DB::Driver.load("pg", "~> 1.5") { require "pg" }
 

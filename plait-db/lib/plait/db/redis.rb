@@ -3,8 +3,6 @@
 require_relative "driver"
 require_relative "errors"
 require_relative "session"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 Plait::DB::Driver.load("redis-client", "~> 0.22", feature: "redis_client") { require "redis_client" }
 

@@ -4,7 +4,6 @@ require_relative "database"
 require_relative "detached_call"
 require_relative "pool"
 require_relative "transaction"
-require "plait/values/errors"
 
 module Plait
   module DB

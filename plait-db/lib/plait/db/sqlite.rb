@@ -4,8 +4,6 @@ require_relative "driver"
 require_relative "result"
 require_relative "session"
 require "plait/io/native"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 Plait::DB::Driver.load("sqlite3", ">= 1.7", "< 3") { require "sqlite3" }
 

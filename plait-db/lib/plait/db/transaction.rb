@@ -2,7 +2,6 @@
 
 require_relative "errors"
 require_relative "result"
-require "plait/values/errors"
 
 module Plait
   module DB

@@ -4,7 +4,6 @@ require_relative "driver"
 require_relative "mysql"
 require_relative "result"
 require_relative "session"
-require "plait/values/errors"
 
 Plait::DB::Driver.load("trilogy", "~> 2.8") { require "trilogy" }
 

@@ -2,7 +2,6 @@
 
 require "plait/suites/common/suite"
 require "plait/lab"
-require "plait/values/errors"
 require_relative "../db"
 require_relative "databases/server"
 

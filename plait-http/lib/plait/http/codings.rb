@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "zlib"
-require "plait/values/errors"
 require_relative "codings/inflater"
 
 module Plait

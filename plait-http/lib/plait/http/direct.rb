@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "codings"
 require_relative "cookie_jar"
 require_relative "direct/draft"

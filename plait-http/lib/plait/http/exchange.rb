@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "exchange/message"
 require_relative "exchange/streamed_body"
 require_relative "timeouts"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "faraday"
-require "plait/values/errors"
 require_relative "../http"
 
 module Plait

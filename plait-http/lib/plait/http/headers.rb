@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/syntax"
-require "plait/values/errors"
 
 module Plait
   module HTTP

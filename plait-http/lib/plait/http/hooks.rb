@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/secrets"
 require_relative "response"
 
 module Plait

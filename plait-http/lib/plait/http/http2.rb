@@ -2,8 +2,6 @@
 
 require "plait/native"
 require "plait/protocols/http2/frames"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 require_relative "http2/connection"
 require_relative "http2/call"
 require_relative "timeouts"

@@ -2,7 +2,6 @@
 
 require "plait/io/native"
 require "plait/protocols/http1"
-require "plait/values/deadline"
 require_relative "response"
 require_relative "timeouts"
 

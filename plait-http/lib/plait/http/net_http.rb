@@ -2,6 +2,7 @@
 
 require "net/http"
 require "openssl"
+require "plait/values"
 require "plait/io/tls/client"
 require_relative "net_http/pool"
 require_relative "net_http/session"

@@ -2,7 +2,6 @@
 
 require "opentelemetry"
 require "plait/version"
-require "plait/values/secrets"
 require_relative "../http"
 require_relative "url"
 

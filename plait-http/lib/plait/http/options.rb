@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/rules"
-require "plait/values/errors"
 require "plait/version"
 require_relative "auth"
 require_relative "cookie_jar"

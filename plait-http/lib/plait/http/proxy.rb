@@ -2,7 +2,6 @@
 
 require "ipaddr"
 require "plait/io/endpoint"
-require "plait/values/errors"
 require_relative "proxy/http"
 require_relative "proxy/socks5"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-require "plait/values/secrets"
 require_relative "request"
 require_relative "url"
 

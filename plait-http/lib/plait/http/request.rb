@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/syntax"
-require "plait/values/errors"
 require_relative "auth"
 require_relative "form"
 require_relative "headers"

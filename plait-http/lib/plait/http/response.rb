@@ -2,7 +2,6 @@
 
 require "plait/io/native"
 require "plait/protocols/http1/syntax"
-require "plait/values/errors"
 require_relative "headers"
 require_relative "request"
 

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/backoff"
-require "plait/values/errors"
-
 module Plait
   module HTTP
     # When a request is sent again, and after what pause: only where that can't do anything twice. A request is safe to repeat

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/secrets"
-
 module Plait
   module HTTP
     # The exceptions of a connection, in words.

@@ -2,7 +2,6 @@
 
 require "stringio"
 require "plait/protocols/http1"
-require "plait/values/errors"
 
 module Plait
   module HTTP

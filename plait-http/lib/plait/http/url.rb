@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/io/endpoint"
-require "plait/values/errors"
-require "plait/values/secrets"
 require_relative "url/repair"
 
 module Plait

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-
 module Plait
   module HTTP
     # The methods of HTTP (RFC 9110 §9.3) as methods of Ruby, for {HTTP} itself and each {Client}. Each has its own GET.

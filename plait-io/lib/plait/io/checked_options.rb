@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-
 module Plait
   module Io
     # For options of servers and pools, Structs with their defaults in `DEFAULTS`: each name is known, and each number is above

@@ -4,8 +4,6 @@ require "socket"
 require_relative "connector/attempt"
 require_relative "endpoint"
 require_relative "resolver"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Io

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require "plait/values/errors"
 
 module Plait
   module Io

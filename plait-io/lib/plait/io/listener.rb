@@ -7,8 +7,6 @@ require_relative "listener/binding"
 require_relative "stream"
 require_relative "native"
 require "plait/mechanisms/readiness"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module Io

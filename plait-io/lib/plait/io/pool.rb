@@ -3,8 +3,6 @@
 require_relative "pool/checkout"
 require_relative "pool/state"
 require "plait/native"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module Io

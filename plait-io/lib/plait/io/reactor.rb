@@ -2,7 +2,6 @@
 
 require_relative "native"
 require "plait/mechanisms/readiness"
-require "plait/values/deadline"
 
 module Plait
   module Io

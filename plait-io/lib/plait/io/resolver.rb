@@ -2,8 +2,6 @@
 
 require "socket"
 require "plait/native"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Io

@@ -5,8 +5,6 @@ require "socket"
 require_relative "channel"
 require_relative "gather"
 require "plait/native"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module Io

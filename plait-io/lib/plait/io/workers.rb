@@ -4,8 +4,6 @@ require_relative "workers/life"
 require_relative "workers/plan"
 require_relative "workers/slot"
 require_relative "workers/worker"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Io

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-
 module Plait
   module Protocols
     # Makes errors of the rules that peers break. A protocol's Rules extend it; they have `PROTOCOL`, its name, and `ALL`: by

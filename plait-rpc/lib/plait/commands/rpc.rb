@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
 require "plait/cli/command"
-require "plait/values/suggestion"
 
 module Plait
   module CLI

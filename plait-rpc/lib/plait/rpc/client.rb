@@ -4,8 +4,6 @@ require_relative "client/reconnecting_connection"
 require_relative "connection"
 require_relative "future"
 require "plait/io/endpoint"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module RPC

@@ -2,7 +2,6 @@
 
 require "msgpack"
 require_relative "../rpc"
-require "plait/values/errors"
 
 MessagePack.const_defined?(:RPC, false) &&
   raise(Plait::UsageError, "msgpack-rpc is loaded already; plait/rpc/compat takes its place: take out the other require")

@@ -7,7 +7,6 @@ require_relative "lock"
 require_relative "pure_line"
 require_relative "../protocols/messagepack_rpc"
 require "plait/io/native"
-require "plait/values/errors"
 
 module Plait
   module RPC

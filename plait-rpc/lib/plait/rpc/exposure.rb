@@ -2,8 +2,6 @@
 
 require "rbconfig"
 require_relative "incoming"
-require "plait/values/errors"
-require "plait/values/own_code"
 
 module Plait
   module RPC

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/io/native"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module RPC

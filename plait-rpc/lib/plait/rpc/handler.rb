@@ -6,8 +6,6 @@ require "plait/mechanisms/failure"
 require "plait/mechanisms/thread_guard"
 require "plait/mechanisms/state"
 require "plait/native"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module RPC

@@ -2,7 +2,6 @@
 
 require_relative "../protocols/messagepack_rpc/codec"
 require "plait/mechanisms/thread_guard"
-require "plait/values/errors"
 
 module Plait
   module RPC

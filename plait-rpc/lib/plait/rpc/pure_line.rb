@@ -4,8 +4,6 @@ require_relative "lock"
 require_relative "pure_line/roles"
 require_relative "pure_wire"
 require_relative "../protocols/messagepack_rpc"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module RPC

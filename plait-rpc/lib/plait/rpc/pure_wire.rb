@@ -4,7 +4,6 @@ require "io/wait"
 require_relative "lock"
 require "plait/io/gather"
 require "plait/native"
-require "plait/values/deadline"
 
 module Plait
   module RPC

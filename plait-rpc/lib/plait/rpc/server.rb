@@ -14,8 +14,6 @@ require "plait/io/checked_options"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/io/stop_signal"
-require "plait/values/deadline"
-require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
 

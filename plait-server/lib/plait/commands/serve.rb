@@ -2,8 +2,6 @@
 
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require "plait/values/suggestion"
-require "plait/values/errors"
 
 module Plait
   module CLI

@@ -4,7 +4,6 @@ require "io/wait"
 require "socket"
 require_relative "http2/connection"
 require "plait/protocols/http2/frames"
-require "plait/values/deadline"
 
 module Plait
   class Server

@@ -2,8 +2,6 @@
 
 require "json"
 require "plait/native"
-require "plait/values/errors"
-require "plait/values/system_reason"
 
 module Plait
   class Server

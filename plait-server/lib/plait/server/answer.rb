@@ -3,7 +3,6 @@
 require_relative "open_file"
 require "plait/io/native"
 require "plait/protocols/http1"
-require "plait/values/errors"
 
 module Plait
   class Server

@@ -6,9 +6,6 @@ require_relative "config_file/foreign_words"
 require_relative "configuration"
 require_relative "options"
 require_relative "place"
-require "plait/values/errors"
-require "plait/values/suggestion"
-require "plait/values/system_reason"
 
 module Plait
   class Server

@@ -2,7 +2,6 @@
 
 require "etc"
 require "plait/io/workers/plan"
-require "plait/values/errors"
 
 module Plait
   class Server

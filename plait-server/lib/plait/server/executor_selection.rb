@@ -2,7 +2,6 @@
 
 require_relative "native_core"
 require "plait/io/orphaned_fork"
-require "plait/values/errors"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
 require "plait/native"

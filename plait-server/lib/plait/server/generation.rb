@@ -7,7 +7,6 @@ require_relative "surroundings"
 require_relative "watch"
 require "plait/io/workers/life"
 require "plait/io/workers/plan"
-require "plait/values/errors"
 # The last: they would load what is loaded here when they are asked for.
 require_relative "../server"
 require "plait"

@@ -2,8 +2,6 @@
 
 require_relative "access_log"
 require "plait/io/native"
-require "plait/values/errors"
-require "plait/values/system_reason"
 
 module Plait
   class Server

@@ -4,7 +4,6 @@ require "socket"
 require_relative "relay"
 require "plait/io/native"
 require "plait/io/orphaned_fork"
-require "plait/values/errors"
 
 module Plait
   class Server

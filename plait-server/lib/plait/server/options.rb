@@ -4,7 +4,6 @@ require "tmpdir"
 require "plait/io/checked_options"
 require "plait/io/workers/plan"
 require "plait/protocols/http1"
-require "plait/values/errors"
 
 module Plait
   class Server

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-require "plait/values/system_reason"
-
 module Plait
   class Server
     # A file with the number of a process, which keeps it locked while it runs: so that no program takes a number that was left

@@ -4,7 +4,6 @@ require "uri"
 require "plait/io/endpoint"
 require "plait/io/listener"
 require "plait/protocols/http2/frames"
-require "plait/values/errors"
 
 module Plait
   class Server

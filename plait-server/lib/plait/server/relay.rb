@@ -3,8 +3,6 @@
 require "io/wait"
 require "socket"
 require "plait/io/stream"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   class Server

@@ -4,7 +4,6 @@ require_relative "answer"
 require_relative "open_file"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/state"
-require "plait/values/errors"
 
 module Plait
   class Server

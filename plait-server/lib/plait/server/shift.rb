@@ -11,7 +11,6 @@ require_relative "reply"
 require_relative "standstill"
 require "plait/io/listener"
 require "plait/mechanisms/thread_guard"
-require "plait/values/deadline"
 require_relative "watch"
 
 module Plait

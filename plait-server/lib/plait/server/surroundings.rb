@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/io/native"
-require "plait/values/errors"
-require "plait/values/system_reason"
 
 module Plait
   class Server

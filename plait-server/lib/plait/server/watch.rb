@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms/scheduler"
-require "plait/values/deadline"
 
 module Plait
   class Server

@@ -6,7 +6,6 @@ require_relative "../../plait/server/config_file"
 require_relative "../../plait/server/configuration"
 require_relative "../../plait/server/generation"
 require_relative "../../plait/server/place"
-require "plait/values/errors"
 
 module Rackup
   module Handler

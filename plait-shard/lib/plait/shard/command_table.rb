@@ -2,8 +2,6 @@
 
 require_relative "native"
 require_relative "node_connection"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Shard

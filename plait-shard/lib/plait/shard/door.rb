@@ -2,7 +2,6 @@
 
 require "ipaddr"
 require "socket"
-require "plait/values/errors"
 require_relative "node"
 
 module Plait

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
 require_relative "../protocols/resp"
 require_relative "node_connection"
 

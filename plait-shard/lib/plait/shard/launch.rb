@@ -6,8 +6,6 @@ require_relative "node_connection"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Shard

@@ -3,7 +3,6 @@
 require "json"
 require "securerandom"
 require "socket"
-require "plait/values/errors"
 require_relative "fence"
 
 module Plait

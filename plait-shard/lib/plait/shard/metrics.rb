@@ -4,8 +4,6 @@ require "json"
 require_relative "native"
 require "plait/io/listener"
 require "plait/protocols/prometheus"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Shard

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-
 module Plait
   module Shard
     # One Redis of several behind an address.

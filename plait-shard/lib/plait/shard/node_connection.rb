@@ -6,8 +6,6 @@ require_relative "../protocols/resp"
 require_relative "native"
 require "plait/io/channel"
 require "plait/io/endpoint"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Shard

@@ -3,7 +3,6 @@
 require "digest"
 require_relative "native"
 require_relative "node"
-require "plait/values/errors"
 
 module Plait
   module Shard

@@ -6,7 +6,6 @@ require_relative "door"
 require_relative "launch"
 require_relative "native"
 require_relative "retirement"
-require "plait/values/errors"
 
 module Plait
   module Shard

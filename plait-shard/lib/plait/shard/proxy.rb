@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "native"
-require "plait/values/errors"
 require_relative "reshard_lock"
 require_relative "door"
 require_relative "lease"

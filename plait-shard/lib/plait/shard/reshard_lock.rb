@@ -5,8 +5,6 @@ require "socket"
 require_relative "fence"
 require_relative "lease"
 require_relative "node_connection"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Shard

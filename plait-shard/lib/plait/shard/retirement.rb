@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-
 module Plait
   module Shard
     # Data planes that no longer listen, until their last clients are gone.

@@ -6,8 +6,6 @@ require_relative "native"
 require_relative "topology"
 require_relative "sources/cluster"
 require_relative "sources/sentinels"
-require "plait/values/errors"
-require "plait/values/system_reason"
 
 module Plait
   module Shard

@@ -2,7 +2,6 @@
 
 require "zlib"
 require_relative "placement"
-require "plait/values/errors"
 
 module Plait
   module Shard

@@ -5,7 +5,6 @@ require_relative "shard/redis_servers"
 require_relative "shard/trial"
 require "plait/lab"
 require "plait/suites/common/suite"
-require "plait/values/errors"
 
 module Plait
   module Suites

@@ -16,8 +16,6 @@ end
 
 require "plait/mechanisms/attempt"
 require "plait/mechanisms/sequence"
-require "plait/values/errors"
-require "plait/values/job"
 require_relative "sidekiq/plain"
 
 module Plait

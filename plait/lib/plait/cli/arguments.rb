@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/errors"
-require_relative "../values/suggestion"
-
 module Plait
   module CLI
     # Words from the command line, turned into values, or into a {UsageError}: one sentence that names the option.

@@ -4,9 +4,6 @@ require "io/wait"
 require "json"
 require "socket"
 require_relative "../lab"
-require_relative "../values/errors"
-require_relative "../values/deadline"
-require_relative "../values/system_reason"
 
 module Plait
   module CLI

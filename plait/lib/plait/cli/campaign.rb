@@ -7,8 +7,6 @@ require_relative "outputs"
 require_relative "terminal"
 require_relative "../lab"
 require_relative "../mechanisms"
-require_relative "../values/deadline"
-require_relative "../values/errors"
 require_relative "progress_bar"
 
 module Plait

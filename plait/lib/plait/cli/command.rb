@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/errors"
 require_relative "exit_status"
 
 module Plait

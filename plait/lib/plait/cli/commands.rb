@@ -3,8 +3,6 @@
 require "optparse"
 require_relative "../parts"
 require_relative "../sibling"
-require_relative "../values/errors"
-require_relative "../values/suggestion"
 
 module Plait
   module CLI

@@ -7,7 +7,6 @@ require_relative "../lab"
 require_relative "../mechanisms"
 require_relative "../sibling"
 require_relative "../suites/common/user_file"
-require_relative "../values/errors"
 
 module Plait
   module CLI

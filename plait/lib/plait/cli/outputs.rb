@@ -3,7 +3,6 @@
 require_relative "terminal"
 require_relative "../atomic_file"
 require_relative "../lab"
-require_relative "../values/errors"
 
 module Plait
   module CLI

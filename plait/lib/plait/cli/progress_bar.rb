@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "tty-progressbar"
-require_relative "../values/deadline"
 
 module Plait
   module CLI

@@ -3,7 +3,6 @@
 require_relative "../cli/command"
 require_relative "../cli/commands"
 require_relative "../cli/exit_status"
-require_relative "../values/text_table"
 
 module Plait
   module CLI

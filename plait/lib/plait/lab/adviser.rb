@@ -2,8 +2,6 @@
 
 require "etc"
 require_relative "../mechanisms"
-require_relative "../values/deadline"
-require_relative "../values/errors"
 require_relative "advice"
 require_relative "adviser/profile"
 require_relative "cell"

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/quantity"
 require_relative "environment"
 require_relative "judgement"
 require_relative "table"

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../mechanisms/processes/forking"
-require_relative "../values/deadline"
-require_relative "../values/errors"
 require_relative "fresh_process/child"
 require_relative "text"
 

@@ -2,7 +2,6 @@
 
 require "json"
 require_relative "../atomic_file"
-require_relative "../values/errors"
 require_relative "html_report"
 require_relative "row"
 require_relative "tables"

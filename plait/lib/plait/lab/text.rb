@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "rbconfig"
-require_relative "../values/errors"
-require_relative "../values/own_code"
 
 module Plait
   module Lab

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/text_table"
 require_relative "answer"
 require_relative "environment"
 require_relative "tables"

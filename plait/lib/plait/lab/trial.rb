@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/deadline"
 require_relative "agreement"
 require_relative "fresh_process"
 require_relative "measurement"

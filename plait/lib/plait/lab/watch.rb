@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../mechanisms/scheduler"
-require_relative "../values/deadline"
-require_relative "../values/errors"
-require_relative "../values/own_code"
-require_relative "../values/quantity"
 require_relative "meters"
 require_relative "watch_socket"
 

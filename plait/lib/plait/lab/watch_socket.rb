@@ -3,7 +3,6 @@
 require "io/wait"
 require "json"
 require "socket"
-require_relative "../values/errors"
 
 module Plait
   module Lab

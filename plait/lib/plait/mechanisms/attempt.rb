@@ -4,9 +4,6 @@ require_relative "interruption"
 require_relative "options"
 require_relative "state"
 require_relative "time_limit"
-require_relative "../values/deadline"
-require_relative "../values/errors"
-require_relative "../values/outcome"
 
 module Plait
   # Runs the user's block for one item, with its timeout, the deadline and the retries. It is the same under every

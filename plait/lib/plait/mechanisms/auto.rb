@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/errors"
 require_relative "auto/pool"
 require_relative "auto/decision"
 require_relative "mechanism"

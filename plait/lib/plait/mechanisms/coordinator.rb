@@ -2,8 +2,6 @@
 
 require "timeout"
 require_relative "../native"
-require_relative "../values/errors"
-require_relative "../values/uninterruptible"
 require_relative "attempt"
 require_relative "failure"
 require_relative "interruption"

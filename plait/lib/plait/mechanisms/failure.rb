@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/deadline"
-require_relative "../values/secrets"
-
 module Plait
   # Extends the exception that ends a run: it keeps its own class, so that `rescue KeyError` works, and says which item
   # it belongs to.

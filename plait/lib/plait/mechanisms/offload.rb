@@ -2,7 +2,6 @@
 
 require "etc"
 require_relative "../native"
-require_relative "../values/errors"
 require_relative "interruption"
 require_relative "state"
 

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/backoff"
-require_relative "../values/deadline"
-require_relative "../values/errors"
-
 module Plait
   module Mechanisms
     # The options that every verb of the face takes, checked.

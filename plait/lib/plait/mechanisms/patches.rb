@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/errors"
 require_relative "patches/file_patches"
 require_relative "patches/io_patches"
 require_relative "patches/mutex_patches"

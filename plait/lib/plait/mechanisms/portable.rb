@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values/errors"
-
 module Plait
   module Mechanisms
     # Takes values and exceptions through Marshal, between processes, ractors and machines.

@@ -2,9 +2,6 @@
 
 require "etc"
 require "io/wait"
-require_relative "../values/deadline"
-require_relative "../values/errors"
-require_relative "../values/outcome"
 require_relative "interruption"
 require_relative "mechanism"
 require_relative "portable"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../native"
-require_relative "../values/uninterruptible"
 require_relative "state"
 
 module Plait

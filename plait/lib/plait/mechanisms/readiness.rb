@@ -2,7 +2,6 @@
 
 require "io/wait"
 require_relative "../native"
-require_relative "../values/uninterruptible"
 
 module Plait
   # Waiting for descriptors, and not waiting for them, also in a fiber that has a scheduler.

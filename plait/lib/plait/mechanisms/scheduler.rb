@@ -15,8 +15,6 @@ require_relative "scheduler/strands"
 require_relative "scheduler/thread_hooks"
 require_relative "scheduler/waiting"
 require_relative "scheduler/watchdog"
-require_relative "../values/deadline"
-require_relative "../values/errors"
 
 module Plait
   # An event loop for one thread, behind Ruby's Fiber::Scheduler interface: `Fiber.set_scheduler(Plait::Scheduler.new)`

@@ -2,7 +2,6 @@
 
 require_relative "attempt"
 require_relative "interruption"
-require_relative "../values/errors"
 require_relative "options"
 require_relative "rails_execution"
 require_relative "state"

@@ -2,8 +2,6 @@
 
 require "timeout"
 require_relative "interruption"
-require_relative "../values/deadline"
-require_relative "../values/errors"
 
 module Plait
   # Ends a block that lasts too long. In a fiber it uses the scheduler's timers, elsewhere the `timeout` gem's one

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 require_relative "state"
 
 module Plait

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "plait/values/deadline"
-require "plait/values/errors"
 require "plait/cli/command"
 require_relative "output"
 

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../http"
-require "plait/values/deadline"
-require "plait/values/errors"
 require "plait/cli/command"
 require "plait/cli/terminal"
 require_relative "record"

@@ -2,7 +2,6 @@
 
 require "io/wait"
 require "zlib"
-require "plait/values/errors"
 require "plait/cli/command"
 
 module Plait

@@ -5,8 +5,6 @@ require "fileutils"
 require "plait/atomic_file"
 require "plait/cli/command"
 require "plait/cli/terminal"
-require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "record"
 
 module Plait

@@ -2,7 +2,6 @@
 
 require_relative "../../http"
 require "plait/mechanisms"
-require "plait/values/errors"
 require "plait/version"
 require "plait/cli/arguments"
 require "plait/cli/command"

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "plait/values/deadline"
-require "plait/values/quantity"
 require "plait/cli/command"
 require "plait/cli/progress_bar"
 

@@ -2,7 +2,6 @@
 
 require "digest"
 require "securerandom"
-require "plait/values/errors"
 
 module Plait
   module HTTP

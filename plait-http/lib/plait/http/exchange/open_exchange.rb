@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 require_relative "../exchange"
 require_relative "streamed_body"
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/outcome"
 require_relative "../native_wire"
 require_relative "loop"
 

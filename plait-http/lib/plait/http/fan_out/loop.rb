@@ -4,7 +4,6 @@ require "plait/mechanisms/foreign_loop"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/scheduler"
 require "plait/mechanisms/time_limit"
-require "plait/values/errors"
 
 module Plait
   module HTTP

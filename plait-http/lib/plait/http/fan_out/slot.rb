@@ -2,9 +2,6 @@
 
 require_relative "../exchange"
 require_relative "../native_wire"
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module HTTP

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http2/frames"
-require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "../headers"
 require_relative "../response"
 require_relative "../timeouts"

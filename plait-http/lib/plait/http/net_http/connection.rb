@@ -3,7 +3,6 @@
 require "net/http"
 require "plait/io/stream"
 require "plait/native"
-require "plait/values/deadline"
 
 module Plait
   module HTTP

@@ -3,9 +3,6 @@
 require "net/http"
 require "plait/io/checked_options"
 require "plait/io/pool"
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module HTTP

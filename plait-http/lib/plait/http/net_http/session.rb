@@ -4,8 +4,6 @@ require "net/http"
 require "plait/mechanisms/patches" if RUBY_VERSION < "3.2"
 require "plait/mechanisms/scheduler" # the patches ask whether a loop is one of ours
 require "plait/protocols/http1/syntax"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 require_relative "connection"
 require_relative "pool"
 

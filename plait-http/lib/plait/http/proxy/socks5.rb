@@ -3,7 +3,6 @@
 require "ipaddr"
 require "plait/io/connector"
 require "plait/io/endpoint"
-require "plait/values/errors"
 require_relative "http"
 
 module Plait

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
-require "plait/values/secrets"
-
 module Plait
   module HTTP
     class URL

@@ -4,9 +4,6 @@ require "io/wait"
 require "socket"
 require_relative "../native"
 require "plait/mechanisms/readiness"
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module Io

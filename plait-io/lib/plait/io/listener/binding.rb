@@ -2,7 +2,6 @@
 
 require "socket"
 require "plait/native"
-require "plait/values/errors"
 
 module Plait
   module Io

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/deadline"
-
 module Plait
   module Io
     class Pool

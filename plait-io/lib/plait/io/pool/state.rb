@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "checkout"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Io

@@ -4,7 +4,6 @@ require "openssl"
 require_relative "identity"
 require_relative "socket"
 require "plait/io/native"
-require "plait/values/errors"
 
 module Plait
   module Io

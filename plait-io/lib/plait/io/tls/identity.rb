@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "openssl"
-require "plait/values/errors"
-require "plait/values/system_reason"
 
 module Plait
   module Io

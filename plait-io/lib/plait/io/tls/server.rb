@@ -3,7 +3,6 @@
 require "openssl"
 require_relative "identity"
 require_relative "socket"
-require "plait/values/errors"
 
 module Plait
   module Io

@@ -2,8 +2,6 @@
 
 require "io/wait"
 require "openssl"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module Io

@@ -5,8 +5,6 @@ require_relative "../stop_signal"
 require_relative "worker"
 require "plait/mechanisms/processes/forking"
 require "plait/native"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Io

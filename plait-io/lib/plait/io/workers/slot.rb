@@ -2,7 +2,6 @@
 
 require_relative "plan"
 require_relative "worker"
-require "plait/values/deadline"
 
 module Plait
   module Io

@@ -2,7 +2,6 @@
 
 require "socket"
 require "plait/mechanisms/processes/forking"
-require "plait/values/deadline"
 
 module Plait
   module Io

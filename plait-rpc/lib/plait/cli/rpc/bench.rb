@@ -7,9 +7,6 @@ require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"
 require "plait/lab"
-require "plait/values/deadline"
-require "plait/values/quantity"
-require "plait/values/text_table"
 
 module Plait
   module CLI

@@ -6,7 +6,6 @@ require_relative "../../rpc"
 require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require "plait/values/errors"
 
 module Plait
   module CLI

@@ -2,8 +2,6 @@
 
 require "plait/io/endpoint"
 require_relative "../../rpc"
-require "plait/values/errors"
-require "plait/values/system_reason"
 require "plait/cli/arguments"
 require "plait/cli/command"
 require "plait/cli/exit_status"

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/values/errors"
 require_relative "rules"
 
 module Plait

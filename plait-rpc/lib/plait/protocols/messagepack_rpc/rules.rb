@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/rulebook"
-require "plait/values/errors"
 
 module Plait
   module Protocols

@@ -2,7 +2,6 @@
 
 require_relative "../incoming"
 require_relative "../lock"
-require "plait/values/errors"
 
 module Plait
   module RPC

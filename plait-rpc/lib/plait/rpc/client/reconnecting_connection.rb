@@ -6,9 +6,6 @@ require_relative "../handler"
 require_relative "../../protocols/messagepack_rpc"
 require "plait/io/connector"
 require "plait/native"
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/uninterruptible"
 
 module Plait
   module RPC

@@ -2,7 +2,6 @@
 
 require_relative "../lock"
 require_relative "../pure_wire"
-require "plait/values/deadline"
 
 module Plait
   module RPC

@@ -2,7 +2,6 @@
 
 require "digest"
 require_relative "../incoming"
-require "plait/values/errors"
 
 module Plait
   module RPC

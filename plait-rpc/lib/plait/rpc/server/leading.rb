@@ -2,7 +2,6 @@
 
 require "plait/io/native"
 require "plait/mechanisms/thread_guard"
-require "plait/values/deadline"
 
 module Plait
   module RPC

@@ -3,7 +3,6 @@
 require "tempfile"
 require_relative "shift"
 require "plait/io/workers"
-require "plait/values/errors"
 
 module Plait
   module RPC

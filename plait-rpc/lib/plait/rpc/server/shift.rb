@@ -8,8 +8,6 @@ require_relative "switchboard"
 require_relative "../connection"
 require_relative "../lock"
 require "plait/native"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module RPC

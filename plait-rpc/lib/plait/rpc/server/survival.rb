@@ -5,7 +5,6 @@ require "plait/io/orphaned_fork"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/thread_guard"
 require "plait/native"
-require "plait/values/errors"
 
 module Plait
   module RPC

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/io/reactor"
-require "plait/values/deadline"
 
 module Plait
   module RPC

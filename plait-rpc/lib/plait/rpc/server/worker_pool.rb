@@ -8,7 +8,6 @@ require_relative "../lock"
 require "plait/io/orphaned_fork"
 require "plait/mechanisms/thread_guard"
 require "plait/native"
-require "plait/values/deadline"
 
 module Plait
   module RPC

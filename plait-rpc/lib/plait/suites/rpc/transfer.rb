@@ -3,7 +3,6 @@
 require_relative "../../protocols/messagepack_rpc"
 require_relative "../../rpc"
 require "plait/suites/common/suite"
-require "plait/values/errors"
 
 module Plait
   module Suites

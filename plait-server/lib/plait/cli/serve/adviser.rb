@@ -5,8 +5,6 @@ require "plait/cli/command"
 require "plait/lab"
 require "plait/lab/judgement"
 require "plait/lab/statistics"
-require "plait/values/deadline"
-require "plait/values/errors"
 require_relative "load"
 require_relative "subject"
 

@@ -4,7 +4,6 @@ require "plait/cli/command"
 require "plait/lab"
 require "plait/lab/advice"
 require "plait/lab/statistics"
-require "plait/values/quantity"
 
 module Plait
   module CLI

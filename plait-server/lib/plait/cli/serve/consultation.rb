@@ -3,8 +3,6 @@
 require "json"
 require "plait/cli/arguments"
 require "plait/cli/command"
-require "plait/values/errors"
-require "plait/values/system_reason"
 require_relative "../../commands/serve"
 require_relative "adviser"
 require_relative "app_advice"

@@ -2,7 +2,6 @@
 
 require "net/http"
 require "plait/cli/command"
-require "plait/values/deadline"
 
 module Plait
   module CLI

@@ -6,8 +6,6 @@ require "plait/cli/exit_status"
 require_relative "../../server/pid_file"
 require_relative "../../server/state_file"
 require "plait/io/workers/plan"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module CLI

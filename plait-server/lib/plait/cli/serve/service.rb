@@ -7,7 +7,6 @@ require_relative "../../server/generation"
 require_relative "../../server/handover"
 require_relative "../../server/master"
 require "plait/io/workers/plan"
-require "plait/values/errors"
 require "plait/version"
 
 module Plait

@@ -3,8 +3,6 @@
 require "io/wait"
 require "plait/cli/command"
 require "plait/process_figures"
-require "plait/values/deadline"
-require "plait/values/errors"
 require "tempfile"
 require_relative "../../server/configuration"
 require_relative "../../server/master"

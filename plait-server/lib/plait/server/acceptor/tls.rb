@@ -2,8 +2,6 @@
 
 require_relative "../acceptor"
 require "plait/protocols/http2/frames"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   class Server

@@ -4,7 +4,6 @@ require_relative "slot"
 require "plait/io/channel"
 require "plait/io/reactor"
 require "plait/protocols/http2/server"
-require "plait/values/deadline"
 
 module Plait
   class Server

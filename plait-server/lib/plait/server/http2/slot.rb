@@ -2,7 +2,6 @@
 
 require "plait/protocols/http1"
 require "plait/protocols/http2/frames"
-require "plait/values/errors"
 
 module Plait
   class Server

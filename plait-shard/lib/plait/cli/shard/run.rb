@@ -6,7 +6,6 @@ require_relative "../../suites/shard/redis_servers"
 require_relative "succession"
 require "plait/cli/command"
 require "plait/cli/exit_status"
-require "plait/values/errors"
 
 module Plait
   module CLI

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../shard"
-require "plait/values/errors"
 require "plait/cli/arguments"
 require "plait/cli/command"
 

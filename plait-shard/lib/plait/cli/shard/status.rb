@@ -3,7 +3,6 @@
 require "json"
 require "net/http"
 require_relative "../../shard"
-require "plait/values/errors"
 require "plait/cli/command"
 require "plait/cli/exit_status"
 

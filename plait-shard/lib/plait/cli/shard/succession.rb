@@ -3,7 +3,6 @@
 require "io/wait"
 require "socket"
 require "plait/io/listener"
-require "plait/values/errors"
 require "plait/cli/command"
 
 module Plait

@@ -4,7 +4,6 @@ require_relative "../node"
 require_relative "../node_connection"
 require_relative "../placement"
 require_relative "../topology"
-require "plait/values/errors"
 
 module Plait
   module Shard

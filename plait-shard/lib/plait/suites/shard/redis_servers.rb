@@ -4,7 +4,6 @@ require "tmpdir"
 require "plait/suites/common/companion"
 require "plait/suites/common/own_server"
 require "plait/suites/common/programs"
-require "plait/values/errors"
 require_relative "../../shard"
 
 module Plait

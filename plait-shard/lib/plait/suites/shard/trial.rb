@@ -7,9 +7,6 @@ require "plait/lab"
 require "plait/process_figures"
 require "plait/suites/common/companion"
 require "plait/suites/common/suite"
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/outcome"
 
 module Plait
   module Suites

@@ -4,8 +4,6 @@ require "json"
 require "securerandom"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/time_limit"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Mechanisms

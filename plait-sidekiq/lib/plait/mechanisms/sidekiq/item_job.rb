@@ -9,9 +9,6 @@ require "plait/mechanisms/interruption"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
 require "plait/native"
-require "plait/values/errors"
-require "plait/values/job"
-require "plait/values/outcome"
 
 module Plait
   module Mechanisms

@@ -3,8 +3,6 @@
 require "json"
 require "sidekiq/api"
 require "plait/mechanisms/mechanism"
-require "plait/values/deadline"
-require "plait/values/errors"
 
 module Plait
   module Mechanisms

@@ -2,7 +2,6 @@
 
 require "plait/mechanisms/portable"
 require "plait/mechanisms/mechanism"
-require "plait/values/errors"
 
 module Plait
   module Mechanisms

@@ -8,9 +8,6 @@ require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
 require "plait/mechanisms/time_limit"
 require "plait/native"
-require "plait/values/deadline"
-require "plait/values/errors"
-require "plait/values/outcome"
 
 module Plait
   module Mechanisms

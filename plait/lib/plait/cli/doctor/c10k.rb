@@ -3,7 +3,6 @@
 require_relative "../command"
 require_relative "machine"
 require_relative "examiner"
-require_relative "../../values/quantity"
 
 module Plait
   module CLI

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../values/text_table"
 require_relative "../../version"
 require_relative "../command"
 require_relative "limits"

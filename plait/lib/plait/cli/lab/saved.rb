@@ -7,7 +7,6 @@ require_relative "../failure"
 require_relative "../outputs"
 require_relative "../../atomic_file"
 require_relative "../../lab"
-require_relative "../../values/errors"
 
 module Plait
   module CLI

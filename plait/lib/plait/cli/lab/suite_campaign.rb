@@ -4,10 +4,8 @@ require_relative "../arguments"
 require_relative "../campaign"
 require_relative "../command"
 require_relative "../outputs"
-require_relative "../../values/suggestion"
 require_relative "../../parts"
 require_relative "../../suites"
-require_relative "../../values/errors"
 
 module Plait
   module CLI

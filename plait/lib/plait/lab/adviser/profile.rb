@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../mechanisms/scheduler"
-require_relative "../../values/deadline"
 require_relative "../fresh_process"
 
 module Plait

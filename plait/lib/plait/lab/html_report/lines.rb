@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/quantity"
 require_relative "../row"
 require_relative "markup"
 require_relative "scale"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/quantity"
-
 module Plait
   module Mechanisms
     # What `on: :auto` has chosen, and why. See {Plait.last_decision}.

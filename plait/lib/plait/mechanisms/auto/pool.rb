@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
-require_relative "../../values/outcome"
-require_relative "../../values/uninterruptible"
 require_relative "../fibers"
 require_relative "../hybrid"
 require_relative "../mechanism"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
 require_relative "../attempt"
 require_relative "../interruption"
 require_relative "../mechanism"

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
-require_relative "../../values/outcome"
 require_relative "../mechanism"
 require_relative "../scheduler"
 require_relative "../time_limit"

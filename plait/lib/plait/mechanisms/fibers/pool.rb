@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
 require_relative "../attempt"
 require_relative "../foreign_loop"
 require_relative "../interruption"

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
 require_relative "../time_limit"
 require_relative "gate"
 

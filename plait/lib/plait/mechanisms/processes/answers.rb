@@ -2,7 +2,6 @@
 
 require "io/wait"
 require_relative "../../native"
-require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../mechanism"
 require_relative "../portable"

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "fcntl"
-require_relative "../../values/deadline"
 require_relative "../../native"
-require_relative "../../values/errors"
 require_relative "../interruption"
 require_relative "../patches"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
 require_relative "../mechanism"
 require_relative "../readiness"
 require_relative "child_process"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../mechanism"
-require_relative "../../values/errors"
 
 module Plait
   module Mechanisms

@@ -2,7 +2,6 @@
 
 require_relative "../interruption"
 require_relative "../patches"
-require_relative "../../values/deadline"
 
 module Plait
   class Scheduler

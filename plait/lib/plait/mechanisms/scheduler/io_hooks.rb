@@ -2,7 +2,6 @@
 
 require "io/wait"
 require_relative "../../native"
-require_relative "../../values/deadline"
 require_relative "wait"
 
 module Plait

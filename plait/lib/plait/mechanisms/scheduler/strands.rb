@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../state"
-require_relative "../../values/errors"
 
 module Plait
   class Scheduler

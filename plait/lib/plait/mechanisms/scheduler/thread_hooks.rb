@@ -3,8 +3,6 @@
 require "socket"
 require_relative "../patches"
 require_relative "wait"
-require_relative "../../values/errors"
-require_relative "../../values/uninterruptible"
 
 module Plait
   class Scheduler

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
 require_relative "wait"
 
 module Plait

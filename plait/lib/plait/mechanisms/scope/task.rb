@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
-
 module Plait
   class Scope
     # One block of a scope, running, waiting for its turn, or over.

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "."
-require_relative "../../values/errors"
-require_relative "../../values/uninterruptible"
 require_relative "../patches"
 require_relative "../foreign_loop"
 require_relative "../interruption"

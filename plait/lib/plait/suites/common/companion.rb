@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../../values"
 require "io/wait"
 require "rbconfig"
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
 require_relative "jruby"
 
 module Plait

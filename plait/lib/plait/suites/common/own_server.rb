@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "../../values/deadline"
-require_relative "../../values/errors"
 
 module Plait
   module Suites

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../values/errors"
-
 module Plait
   module Suites
     # A subject with its ready-made workloads.

@@ -2,7 +2,6 @@
 
 require_relative "../../lab"
 require_relative "user_file/script"
-require_relative "../../values/errors"
 
 module Plait
   module Suites

@@ -4,7 +4,6 @@ require "net/http"
 require "openssl"
 require_relative "origin"
 require_relative "../common/suite"
-require_relative "../../values/errors"
 
 module Plait
   module Suites

@@ -2,8 +2,6 @@
 
 require_relative "../../../lab"
 require_relative "../../../mechanisms"
-require_relative "../../../values/errors"
-require_relative "../../../values/system_reason"
 
 module Plait
   module Suites
