@@ -56,18 +56,25 @@ if Plait.const_get(:Native).available?
 
     # The loop is busy until all deadlines have passed, and each fiber for longer than a turn of the loop.
     def test_an_answer_that_has_come_in_time_counts
-      said = Queue.new
-      RawServer.open(->(peer) { peer.head && peer.say(OK) && (said << 1) && peer.stall }) do |server|
-        bodies = Plait.run(on: :fibers) do |scope|
-          tasks = Array.new(20) { scope.async { get(wire_to(server), "/", Timeouts.new(first_byte: 3)).body.tap { spin(0.01) } } }
-          scope.async do
-            sleep(0.01) until said.size.positive?
-            spin(0.01) until said.size == 20
-            spin(3)
+      in_growing_times(3, 20) do |seconds|
+        asked = Queue.new
+        gate = Queue.new
+        said = Queue.new
+        origin = ->(peer) { peer.head && (asked << 1) && gate.pop && peer.say(OK) && (said << 1) && peer.stall }
+        RawServer.open(origin) do |server|
+          bodies = Plait.run(on: :fibers) do |scope|
+            limit = Timeouts.new(first_byte: seconds)
+            tasks = Array.new(20) { scope.async { get(wire_to(server), "/", limit).body.tap { spin(0.01) } } }
+            scope.async do
+              sleep(0.01) until asked.size == 20
+              20.times { gate << 1 }
+              spin(seconds)
+              assert_equal(20, said.size)
+            end
+            tasks.map(&:value)
           end
-          tasks.map(&:value)
+          assert_equal({ "hello" => 20 }, bodies.tally)
         end
-        assert_equal({ "hello" => 20 }, bodies.tally)
       end
     end
 

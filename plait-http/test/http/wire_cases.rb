@@ -89,8 +89,11 @@ module WireCases
   def with_begun(said, beside = STALL, **options)
     with_pair(**options) do |wire, peer|
       peer.say(said)
-      thread = Thread.new { beside.call(peer) }
-      thread.report_on_exception = false
+      thread = Thread.new do
+        beside.call(peer)
+      rescue IOError, SystemCallError
+        nil # the wire is closed
+      end
       yield(wire)
     ensure
       thread&.kill&.join # before the socket is closed: on Ruby 3.3 a close in a fiber of Async would wait for its write
