@@ -351,6 +351,36 @@ class FibersTest < Minitest::Test
     assert_equal([(1..12).to_a, 3], [fibers.map(&:first), fibers.map(&:last).uniq.size])
   end
 
+  # Takes all memory maps but 1,000: each second page is readable.
+  FEW_MAPS = <<~RUBY
+    require "fiddle"
+    require "plait"
+    Plait.map([1], on: :fibers) { |n| n }
+    libc = Fiddle.dlopen(nil)
+    number, pointer = Fiddle::TYPE_SIZE_T, Fiddle::TYPE_VOIDP
+    mmap = Fiddle::Function.new(libc["mmap"], [pointer] + [number] * 5, pointer)
+    mprotect = Fiddle::Function.new(libc["mprotect"], [pointer, number, number], Fiddle::TYPE_INT)
+    most = File.read("/proc/sys/vm/max_map_count").to_i
+    pages = most - File.foreach("/proc/self/maps").count - 1_000
+    at = mmap.call(nil, pages * 4096, 0, 0x22, -1, 0).to_i
+    (0...pages).step(2) { |page| mprotect.call(at + (page * 4096), 4096, 1) }
+    running = most = 0
+    schedulers = Plait.map(1..1_000, on: :fibers, limit: 1_000) do
+      most = [most, running += 1].max
+      sleep(0.01)
+      running -= 1
+      !Fiber.current_scheduler.nil?
+    end
+    puts schedulers.tally, most.between?(100, 900)
+  RUBY
+
+  def test_fibers_go_on_beside_one_that_the_system_has_refused
+    skip("memory maps are counted on Linux with pages of 4 KiB") unless RUBY_PLATFORM.match?(/x86_64-linux/)
+    skip("most maps are allowed here") if File.read("/proc/sys/vm/max_map_count").to_i > 100_000
+    result = Support::FreshRuby.run(FEW_MAPS)
+    assert_equal("{true=>1000}\ntrue\n", result.out.delete(" "), result.err)
+  end
+
   def test_when_it_refuses_the_first
     error = assert_raises(Plait::UnsupportedError) { refusing_fibers(after: 0) { Plait.map([1], on: :fibers) { |n| n } } }
     assert_match(/vm\.max_map_count/, error.message)

@@ -71,6 +71,7 @@ module Plait
       def close(finish:)
         @idle.each { |strand| strand.transfer(nil) } if finish
         @idle.clear
+        @starter = nil
       end
 
       private
@@ -80,7 +81,7 @@ module Plait
       def start(job)
         started = false
         strand = Fiber.new(blocking: false) { |first| (started = true) && live(first) }
-        strand.transfer(job)
+        RUBY_VERSION < "3.2" ? switch(strand, job) : strand.transfer(job)
       rescue FiberError => e
         raise if started
 
@@ -89,6 +90,26 @@ module Plait
         if count.zero?
           raise UnsupportedError, "this process can't have more than #{count} fibers (#{e.message}); " \
                                   "ask for a smaller limit:, or raise vm.max_map_count"
+        end
+      end
+
+      # Where Ruby 3.1 refuses a fiber to a blocking one, such as the loop's, that thread counts as not blocking from then on:
+      # no fiber of it has a scheduler, and all run one after another.
+      def switch(strand, job)
+        @starter ||= begin_starter
+        refused = @starter.transfer(strand, job, ::Fiber.current)
+        raise refused if refused.is_a?(FiberError)
+
+        refused
+      end
+
+      def begin_starter
+        ::Fiber.new(blocking: false) do |strand, job, loop_fiber|
+          loop do
+            strand, job, loop_fiber = strand.transfer(job)
+          rescue FiberError => e
+            strand, job, loop_fiber = loop_fiber.transfer(e)
+          end
         end
       end
 
