@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/values"
 require_relative "../io/native"
 require_relative "http1/pure/parser"
 require_relative "http1/repair"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/values"
 require_relative "messagepack_rpc/codec"
 require_relative "messagepack_rpc/parser"
 require_relative "messagepack_rpc/rules"

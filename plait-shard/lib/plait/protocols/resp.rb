@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/values"
 require "plait/protocols/rulebook"
 require_relative "../shard/native"
 

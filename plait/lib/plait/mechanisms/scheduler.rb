@@ -5,6 +5,7 @@ module Plait
   class Scheduler; end # rubocop:disable Lint/EmptyClass
 end
 
+require_relative "../values"
 require_relative "patches"
 require_relative "../native"
 require_relative "offload"
