@@ -53,6 +53,17 @@ class FetchClientTest < Minitest::Test
     end
   end
 
+  # The time of an attempt counts from the attempt on, and not from the job's beginning.
+  %i[fibers threads].each do |on|
+    define_method(:"test_each_attempt_of_a_fan_out_on_#{on}_has_the_whole_time") do
+      in_growing_times(1.0, 10.0) do |seconds|
+        site = origin { |_, nth| nth < 3 ? sleep(100) : [200, {}, "x"] }
+        result = client(timeout: seconds).fan_out([job(site.url("/"))], on: on).first
+        assert_equal [200, 3], result.to_a.values_at(0, 11)
+      end
+    end
+  end
+
   def test_nothing_begins_after_stop_and_a_pause_ends
     site = origin { [503, { "Retry-After" => "3000" }, ""] }
     fetcher = client

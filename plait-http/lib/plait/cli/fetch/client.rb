@@ -44,23 +44,21 @@ module Plait
         # From now on no attempt is made.
         def stop = @stopped = true
 
-        def perform(job, timeouts: @timeouts, deadline: nil, **)
+        # The deadline of the fan-out counts from the first attempt, so the pauses between two would use it up.
+        def perform(job, timeouts: @timeouts, deadline: nil, **) # rubocop:disable Lint/UnusedMethodArgument -- see above
           @lock.synchronize { @active += 1 }
-          attempts = 0
-          loop do
+          pause = attempts = 0
+          while pause
+            wait_until(Deadline.now + pause)
             moment = @lock.synchronize { @open_at[job.host] } || 0.0
             return given_up(job) if moment == Float::INFINITY
 
             wait_until(moment)
             attempts += 1
-            result, pause = attempt(job, attempts) do |request, &consumer|
-              super(request, timeouts: timeouts, deadline: deadline, &consumer)
-            end
+            result, pause = attempt(job, attempts) { |request, &consumer| super(request, timeouts: timeouts, &consumer) }
             result.attempts = attempts
-            return result unless pause
-
-            wait_until(Deadline.now + pause)
           end
+          result
         ensure
           @lock.synchronize { @active -= 1 }
         end
