@@ -155,6 +155,13 @@ class FetchTest < Minitest::Test
     refute_match(/secret/, result.err + result.out)
   end
 
+  def test_passwords_of_malformed_lines_are_written_nowhere
+    lines = %w[us:s3cret@h/x http://us:s3/cret@h/ http://us:s3#cret@h/ //us:s3cret@h/ http:/us:s3cret@h/ http://us:s3cret@h:x/]
+    result = fetch_fed(lines.join("\n"))
+    assert_equal(lines.size, records(result.out).size)
+    refute_match(/cret/, result.err + result.out)
+  end
+
   def test_errors_by_kind
     site = origin { |path, _| path == "/slow" ? sleep(30) : { "/500" => [500, {}, "no"] }[path] }
     kinds = kinds_of_errors("http://127.0.0.1:#{CLOSED}/", *%w[/500 /nothing].map { |path| site.url(path) })

@@ -122,7 +122,7 @@ module Plait
         # A line that is no URL.
         def reject(line, problem)
           @display.aside { terminal.complain("plait: line #{line.number}: #{problem}") }
-          conclude_job(Job.new(line.number, line.text), Result.failure("bad_line", problem))
+          conclude_job(Job.new(line.number, Secrets.hide(line.text)), Result.failure("bad_line", problem))
         end
 
         def conclude_job(job, result)
