@@ -61,6 +61,29 @@ class HTTPClientHTTP2Test < Minitest::Test
     end
   end
 
+  def test_a_jar_gets_the_cookies_of_ordinary_calls
+    with_nginx(more: 'add_header Set-Cookie "a=1";') do |url, tls|
+      jar = HTTP::CookieJar.new
+      HTTP::Client.open(http2: true, tls: tls, proxy: false, cookies: jar) do |client|
+        assert_equal("2", client.get("#{url}/hello").version)
+        assert_equal(1, jar.size)
+      end
+    end
+  end
+
+  # As by HTTP/1.1.
+  def test_a_call_under_way_ends_after_its_client_is_closed
+    with_nginx do |url, tls|
+      client = HTTP::Client.new(http2: true, tls: tls, proxy: false)
+      client.get("#{url}/hello")
+      open = client.stream(:get, "#{url}/big")
+      client.close
+      assert_equal(500_000, open.each_piece.sum(&:bytesize))
+      assert_raises(Plait::Error) { client.get("#{url}/hello") }
+      assert_idle(client)
+    end
+  end
+
   def test_where_it_is_not_offered_or_not_asked_for_it_is_the_older_one
     with_nginx(http2: false) do |url, tls|
       HTTP::Client.open(http2: true, tls: tls, proxy: false) { |client| assert_equal("1.1", client.get("#{url}/hello").version) }

@@ -281,11 +281,8 @@ module Plait
         # @return [Integer] connections
         def size = @lock.synchronize { @connections.size }
 
-        # Closes all connections. Their calls raise {ConnectionClosed}.
-        def close
-          all = @lock.synchronize { @connections.values.tap { @connections.clear } }
-          all.each(&:close)
-        end
+        # Forgets all connections. Each is closed with its last call.
+        def close = @lock.synchronize { @connections.clear }
 
         private
 

@@ -210,6 +210,16 @@ static VALUE response_set_url(VALUE self, VALUE url) {
     return url;
 }
 
+static bool response_has_line(const char *head, size_t size, const char *start) {
+    size_t length = strlen(start);
+    const char *end = head + size, *line = head;
+    while ((line = memchr(line, '\n', (size_t)(end - line)))) {
+        line++;
+        if ((size_t)(end - line) >= length && strncasecmp(line, start, length) == 0) return true;
+    }
+    return false;
+}
+
 /* assemble(head_bytes, status, minor, reason_at, reason_size, encoded): of a head that no wire has received. */
 static VALUE response_assemble(int argc, VALUE *argv, VALUE class) {
     (void)class;
@@ -223,6 +233,7 @@ static VALUE response_assemble(int argc, VALUE *argv, VALUE class) {
         .seen = RTEST(argv[5]) ? (uint64_t)1 << HTTP1_FIELD_CONTENT_ENCODING : 0,
     };
     size_t size = (size_t)RSTRING_LEN(bytes);
+    if (response_has_line(RSTRING_PTR(bytes), size, "set-cookie:")) head.seen |= (uint64_t)1 << HTTP1_FIELD_SET_COOKIE;
     bool fits = head.minor < VERSIONS && head.reason.at <= size && head.reason.size <= size - head.reason.at;
     if (!fits || size > HTTP1_LARGEST_HEAD) rb_raise(rb_eArgError, "not a head");
 
