@@ -51,6 +51,15 @@ class HTTPMultipartTest < Minitest::Test
     end
   end
 
+  def test_a_file_in_two_parts
+    Tempfile.create do |file|
+      file.write("text")
+      file.rewind
+      bytes = Plait::HTTP.const_get(:Upload).wrap(Plait::HTTP::Multipart.new(a: file, b: file)).enum_for(:each).map(&:dup).join
+      assert_equal(2, bytes.scan("text").size)
+    end
+  end
+
   def test_a_part_says_what_it_is
     part = Multipart::Part.new("a;b", filename: "t.csv", content_type: "text/csv; charset=utf-8")
     form = Multipart.new(table: part, json: Multipart::Part.new("{}", content_type: "application/json"))

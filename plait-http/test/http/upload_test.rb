@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "pathname"
 require "socket"
 require "stringio"
 require "tempfile"
@@ -185,6 +186,16 @@ class HTTPUploadTest < Minitest::Test
   def test_a_large_string_of_an_enumerable_is_cut_into_chunks
     sizes = pieces(Upload.wrap(["x" * 150_000].each), &:bytesize)
     assert_equal([65_536 + 9, 65_536 + 9, 18_928 + 8, 5], sizes)
+  end
+
+  # Each read of a path begins anew.
+  def test_a_path_is_no_body
+    [Pathname("/etc/hostname"), Dir.new("/")].each do |path|
+      [-> { Plait::HTTP::Request.new(:post, "http://h/", body: path) },
+       -> { Plait::HTTP::Request.new(:post, "http://h/", multipart: { a: path }) }].each do |made|
+        assert_match(/is a path and no body: give File.open/, assert_raises(Plait::UsageError, &made).message)
+      end
+    end
   end
 
   def test_what_is_no_body_is_refused_with_advice

@@ -136,6 +136,7 @@ module Plait
       end
 
       def as_body(body)
+        Upload::Source.refuse_path(body)
         return body if body.is_a?(String) || body.respond_to?(:read) || body.respond_to?(:each)
 
         raise UsageError, "body: takes a String, something to read or an Enumerable of Strings, not #{body.class}; " \

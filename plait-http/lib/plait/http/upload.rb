@@ -23,9 +23,18 @@ module Plait
 
         def wrap(object)
           return object if object.respond_to?(:replayable?)
+
+          refuse_path(object)
           return Reader.new(object) if object.respond_to?(:read)
 
           Sequence.new(object) if object.respond_to?(:each)
+        end
+
+        # Each read of a path begins anew.
+        # @raise [UsageError]
+        def refuse_path(object)
+          path = object.is_a?(Dir) || (defined?(::Pathname) && object.is_a?(::Pathname))
+          raise UsageError, "#{object.inspect[0, 80]} is a path and no body: give File.open(path)" if path
         end
 
         def unfit(object)
@@ -91,7 +100,7 @@ module Plait
         # @raise [LocalProtocolError] when the file has become shorter since it was given
         # @raise [UsageError] the second time, unless {replayable?}
         def each(&block)
-          go_back if @used
+          go_back if @used || @start
           @used = true
           @size ? read_known(&block) : read_all(&block)
         end
