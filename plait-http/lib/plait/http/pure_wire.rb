@@ -22,6 +22,8 @@ module Plait
       HTTP1 = Protocols::HTTP1
       # Bytes up to which a head and its body leave together; more would be copied for nothing.
       SMALL = 16 * 1024
+      # Seconds between two looks for an early answer, between pieces of a body.
+      LISTEN = 0.01
       # Bytes of an answer that are taken in while we send, when its body is read piece by piece. Of one that is had as a
       # whole all of them are: an echo has to be heard to its end, or neither side would get any further.
       HEARD = 1024 * 1024
@@ -297,7 +299,10 @@ module Plait
         return if body.nil?
         return send_bytes(body) if body.is_a?(String)
 
+        listened_at = 0.0
         body.each do |piece|
+          now = Deadline.now
+          listen if !@deaf && !@stopped && now - listened_at >= LISTEN && (listened_at = now)
           break if @stopped
 
           send_bytes(piece)

@@ -19,6 +19,15 @@ module WireCases
       end
     end
 
+    # A peer that takes all that comes never lets us wait.
+    everywhere("a refusal that comes early ends a body in slow pieces") do
+      refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
+      with_wire(->(peer) { peer.head && peer.say(refusal) && peer.stall }) do |wire|
+        body = Enumerator.new { |to| loop { (to << ("x" * 100)) && sleep(0.005) } }
+        assert_equal([413, "big", true], [post(wire, body, size: 1 << 40).then { |one| [one.status, one.body] }, wire.closed?].flatten)
+      end
+    end
+
     # An echo, say: that there is an answer does not mean that the rest is not wanted.
     everywhere("a success that comes early does not end the sending") do
       body = Random.new(3).bytes(6_000_000)

@@ -124,6 +124,7 @@ struct exchange {
     double started;         /* monotonic seconds */
     double sent_at;
     double first_at;
+    double listened_at;     /* between two pieces of a body; 0: not yet */
     bool finished;          /* nothing went wrong */
     bool answer_began;             /* bytes of the final answer have come */
     bool drained;           /* nothing is left in the kernel: wait before receiving */

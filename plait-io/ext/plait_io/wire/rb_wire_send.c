@@ -142,11 +142,25 @@ VALUE plait_wire_send_small_get(struct exchange *exchange) {
 /* Bytes: a longer piece is not copied where the socket takes a part of it. */
 enum { PIECE = 64 * 1024 };
 
+/* Seconds between two looks for an early answer; raising it sends more of a body that is not wanted. */
+static const double LISTEN = 0.01;
+
+/* A peer that takes all that comes never lets us wait. */
+static void wire_send_listen(struct exchange *exchange) {
+    double now = plait_now();
+    if (exchange->deaf || now - exchange->listened_at < LISTEN) return;
+
+    exchange->listened_at = now;
+    plait_wire_listen(exchange);
+    if (exchange->stopped) rb_iter_break();
+}
+
 /* A reader of files puts its next bytes into the same String, which a frozen twin of it would give new memory. */
 static VALUE wire_send_piece(RB_BLOCK_CALL_FUNC_ARGLIST(piece, argument)) {
     (void)argc, (void)argv, (void)blockarg;
     struct exchange *exchange = (struct exchange *)argument;
     StringValue(piece);
+    wire_send_listen(exchange);
     plait_wire_keep_pace(exchange, WAIT_TO_SEND);
     size_t size = (size_t)RSTRING_LEN(piece);
     if (size > (exchange->wire->ssl ? TLS_RECORD : PIECE)) wire_send_string(exchange, rb_str_new_frozen(piece), 0, false);
