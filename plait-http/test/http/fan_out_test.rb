@@ -566,6 +566,18 @@ class HTTPFanOutTest < Minitest::Test
     end
   end
 
+  # The fiber may never go on: the loop then turns in a thread of its own.
+  def test_within_an_enumerator_that_is_asked_by_next
+    with_origin do |client, origin|
+      urls = Array.new(9) { |number| origin.url("/#{number}") }
+      answers = Enumerator.new { |to| client.fan_out(urls, limit: 3) { |response| to << response.body } }
+      assert_match(%r{GET /\d}, answers.next)
+      assert_equal([1], Plait.map([1], on: :fibers) { |n| n })
+      assert_equal(9, client.fan_out(urls, limit: 3).size)
+      assert_equal(8, Array.new(8) { answers.next }.uniq.size)
+    end
+  end
+
   def test_within_a_fiber_of_ours_others_go_on
     with_origin do |client, origin|
       order = []

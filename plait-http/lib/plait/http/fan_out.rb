@@ -6,6 +6,7 @@ require "plait/mechanisms/mechanism"
 require "plait/mechanisms/failure"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/options"
+require "plait/mechanisms/patches"
 require "plait/mechanisms/worker_thread"
 require_relative "fan_out/fiber_pool"
 require_relative "fan_out/lazy_source"
@@ -153,7 +154,8 @@ module Plait
         end
       end
 
-      def fibers? = @on.nil? || @on == :fibers
+      # In a fiber that may be suspended the loop turns in a thread of its own.
+      def fibers? = (@on.nil? || @on == :fibers) && (!Fiber.respond_to?(:current_scheduler) || Fiber.current_scheduler || Patches.root?)
 
       def threads? = @on == :threads && @requests.is_a?(Array)
 
@@ -185,7 +187,7 @@ module Plait
 
       def by_mechanism
         slot = ->(request) { Slot.once(@client, @timeouts, @options.deadline, request) }
-        coordinator = Coordinator.new(Mechanisms.fetch(@on), @requests, @options, slot)
+        coordinator = Coordinator.new(Mechanisms.fetch(@on || :fibers), @requests, @options, slot)
         coordinator.each do |outcome|
           outcome.value.index = outcome.index if outcome.value
           yield(collect? ? outcome : outcome.value)
