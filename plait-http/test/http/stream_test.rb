@@ -88,6 +88,24 @@ class HTTPStreamTest < Minitest::Test
   end
 
   # It may keep the Strings.
+  def test_a_body_that_is_gone_empties_no_file
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "a")
+      with_origin("/x" => always("hello")) do |client, origin|
+        open = client.stream(:get, origin.url("/x"))
+        kept = nil
+        client.get(origin.url("/x")) do |response|
+          (kept = response).save(path)
+          assert_raises(Plait::UsageError) { response.save(path) }
+          assert_raises(Plait::UsageError) { response.each_piece { flunk } }
+        end
+        assert_equal(5, open.save(path))
+        [open, kept].each { |response| assert_raises(Plait::UsageError) { response.save(path) } }
+        assert_equal("hello", File.read(path))
+      end
+    end
+  end
+
   def test_a_body_is_saved_to_any_object_that_is_written_to
     body = Random.new(1).bytes(300_000)
     pieces = []

@@ -199,6 +199,7 @@ module Plait
       #   api.get("/big") { |response| response.raise_for_status!.save("big.tar") }
       def save(to)
         path = to.is_a?(String) || (defined?(::Pathname) && to.is_a?(::Pathname))
+        @source&.check
         return File.open(to, "wb") { |file| save(file) } if path
 
         bytes = 0

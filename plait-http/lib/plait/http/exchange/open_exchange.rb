@@ -45,9 +45,11 @@ module Plait
       class Body < StreamedBody
         attr_writer :checkout, :owner
 
-        def each(&block)
+        def check
           raise UsageError, "the body of this response was read or closed before" if @over
+        end
 
+        def each(&block)
           super
           @owner.trailers = @response.trailers
           @owner.durations = @response.durations

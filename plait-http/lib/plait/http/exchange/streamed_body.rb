@@ -56,11 +56,17 @@ module Plait
           @tell = tell
         end
 
-        # @raise [UsageError] when the block that was given the response is over
-        def each
+        # @return [void]
+        # @raise [UsageError] where nothing is left to read
+        def check
           raise UsageError, "the body of this response can only be read within the block that was given the response" if @over
+          raise UsageError, "the body of this response was read before: it comes once" if @begun
+        end
 
-          ours = true
+        # @raise (see #check)
+        def each
+          check
+          ours = @begun = true
           receive do |piece|
             ours = false
             yield(piece)
