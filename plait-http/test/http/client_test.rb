@@ -295,6 +295,15 @@ class HTTPClientTest < Minitest::Test
     end
   end
 
+  # As the end of an Enumerator, or a closed queue, does.
+  def test_a_stop_iteration_of_a_block_comes_to_the_caller
+    with_origin do |client, origin|
+      assert_raises(StopIteration) { client.get(origin.url("/")) { [].each.next } }
+      assert_raises(ClosedQueueError) { client.get(origin.url("/")) { Queue.new.close << 1 } }
+      assert_idle(client)
+    end
+  end
+
   def test_gives_compressed_bodies_out_as_they_were
     text = "compress me " * 1_000
     zipped = always(Zlib.gzip(text), fields: ["Content-Encoding: gzip"])

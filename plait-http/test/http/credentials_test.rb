@@ -149,6 +149,37 @@ class HTTPCredentialsTest < Minitest::Test
     end
   end
 
+  # Its own call is refused, too, on another thread, and can't wait for itself.
+  def test_a_call_does_not_wait_for_new_credentials_without_end
+    refresh = ->(_) { { bearer: Thread.new { @client.get(@url, timeout: { first_byte: 0.3 }).status.to_s }.value } }
+    with_origin("/x" => wanting("Bearer 401"), refresh: refresh) do |client, origin|
+      @client = client
+      @url = origin.url("/x")
+      assert_equal("in", client.get(@url).body)
+    end
+  end
+
+  def test_no_credentials_are_renewed_credentials_neither
+    refresh = ->(_) { { bearer: "new" } }
+    with_origin("/x" => wanting("Bearer new"), auth: { bearer: "old" }, refresh: refresh) do |client, origin|
+      assert_equal(401, client.with(auth: false).get(origin.url("/x")).status)
+      assert_equal([nil], origin.requests.map { |request| request["authorization"] })
+    end
+  end
+
+  # A server takes each count of a nonce once.
+  def test_the_answers_to_one_challenge_are_counted_on
+    digest = Auth::Digest.new("ann", "secret")
+    ask = Ask.new("GET", "/")
+    counts = Array.new(3) do
+      digest.renew(Refusal.new(['Digest realm="r", nonce="n", qop="auth"']), ask, 0)
+      digest.header(ask)[/nc=(\d+)/, 1]
+    end
+    assert_equal(%w[00000001 00000002 00000003], counts)
+    digest.renew(Refusal.new(['Digest realm="r", nonce="other", qop="auth"']), ask, 0)
+    assert_includes(digest.header(ask), "nc=00000001")
+  end
+
   # ---- netrc ----
 
   NETRC = <<~FILE

@@ -177,6 +177,15 @@ class HTTPRedirectsTest < Minitest::Test
     end
   end
 
+  def test_a_host_of_the_client_stays_with_its_origin
+    with_origin do |_, there|
+      with_origin("/from" => redirect(there.url("/to")), headers: { "Host" => "api.internal" }) do |client, here|
+        assert_equal(200, client.get(here.url("/from")).status)
+        assert_equal(["api.internal", "127.0.0.1:#{there.port}"], [here, there].map { |one| one.requests.first["host"] })
+      end
+    end
+  end
+
   def test_once_sent_elsewhere_credentials_do_not_come_back
     ScriptedOrigin.open do |other|
       with_origin("/away" => redirect(other.url("/back")), auth: %w[user secret]) do |client, origin|

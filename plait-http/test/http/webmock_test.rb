@@ -33,6 +33,15 @@ class WebMockTest < Minitest::Test
     RUBY
   end
 
+  def test_a_coded_stub_is_decoded_piece_by_piece_too
+    assert_equal("hello\nhello\n", run_with(<<~RUBY))
+      require "zlib"
+      stub_request(:get, "http://api.test/").to_return(headers: { "Content-Encoding" => "gzip" }, body: Zlib.gzip("hello"))
+      puts Plait::HTTP.get("http://api.test/").body
+      puts Plait::HTTP.stream(:get, "http://api.test/").each_line.to_a
+    RUBY
+  end
+
   # The client's, those of a URL, a jar and a form, not only what the call says itself; and after a redirect what is left.
   def test_all_fields_that_go_out_are_seen
     assert_equal(<<~OUT, run_with(<<~RUBY))

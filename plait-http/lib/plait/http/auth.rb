@@ -17,7 +17,7 @@ module Plait
         # @param refresh [#call, nil] see {Renewal}
         def prepared(auth, refresh = nil)
           auth = Digest.new(*auth[:digest]) if auth.is_a?(Hash) && auth.size == 1 && auth.key?(:digest)
-          return auth if refresh.nil? || (auth.is_a?(Renewal) && auth.by?(refresh))
+          return auth if refresh.nil? || auth == false || (auth.is_a?(Renewal) && auth.by?(refresh))
           raise UsageError, "a client takes refresh: or auth: {digest: …}, not both" if auth.is_a?(Digest)
 
           Renewal.new(auth, refresh)
@@ -62,7 +62,8 @@ module Plait
 
         def from_hash(auth)
           kind, value = auth.first
-          return public_send(kind, *value) if auth.size == 1 && %i[basic bearer].include?(kind)
+          return basic(*value) if auth.size == 1 && kind == :basic
+          return bearer(value) if auth.size == 1 && kind == :bearer
 
           raise UsageError, "auth: takes #{FORMS}; not a Hash of #{auth.keys.map(&:inspect).join(", ")}"
         end
@@ -98,12 +99,26 @@ module Plait
         # @return [Boolean] whether it is renewed by this callable
         def by?(refresh) = @refresh.equal?(refresh)
 
+        # Seconds between two looks whether another call has renewed them.
+        LOOK = 0.01
+        private_constant :LOOK
+
         # @param since [Float] monotonic seconds: when the refused credentials were read
+        # @param limit [Float, nil] monotonic seconds: then the caller gets the 401. `refresh` may call by other threads or fibers
         # @return [Boolean] whether there are others now
-        def renew(response, _request, since)
+        def renew(response, _request, since, limit = nil)
           return false if @lock.owned? # a call of `refresh` itself
 
-          @lock.synchronize { (!@at.nil? && @at > since) || ask(response) }
+          until @lock.try_lock
+            return false if limit && Deadline.now >= limit
+
+            sleep(LOOK)
+          end
+          begin
+            (!@at.nil? && @at > since) || ask(response)
+          ensure
+            @lock.unlock
+          end
         end
 
         def inspect = "#<#{self.class}>"

@@ -112,12 +112,12 @@ module Plait
       # @yieldparam response [Response] whose body is not read yet
       # @return [Object] what the block returns
       def stream(&consumer)
-        loop do
-          value, again = attempt(&consumer)
-          return value unless again
-
+        value, again = attempt(&consumer)
+        while again
           sleep(again)
+          value, again = attempt(&consumer)
         end
+        value
       end
 
       # Goes on after a first attempt of the short way.
@@ -184,6 +184,7 @@ module Plait
         again = judge(response)
         return [nil, again] if again
 
+        decoding(response)&.apply(response)
         @handed_over = true
         [yield(settle(response)), nil]
       end
@@ -225,10 +226,13 @@ module Plait
       def judge(response)
         jar&.add(response.url, response.cookies)
         return redirect(response) if @redirects.follow?(response)
-        return start_again if response.status == 401 && @message.renewed?(response)
+        return start_again if response.status == 401 && @message.renewed?(response, patience)
 
         @attempts.pause_after(response, @message)
       end
+
+      # @return [Float, nil] monotonic seconds, for the wait until another call has renewed the credentials
+      def patience = Timeouts.earlier(@deadline, @timeouts.first_byte && (Deadline.now + @timeouts.first_byte))
 
       def redirect(response)
         following = @redirects.next(@message.request, response, @history.size, body: @message.upload)

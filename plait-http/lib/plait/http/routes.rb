@@ -22,7 +22,7 @@ module Plait
         @fields = Headers.new("Accept" => "*/*", "User-Agent" => options.class::AGENT)
         @fields.add("Accept-Encoding", Codings.accept) if options.compression && !part?(options.headers)
         @fields = @fields.merge(options.headers).freeze
-        @bare = @fields.dup.tap { |fields| Redirects::CREDENTIALS.each { |name| fields.delete(name) } }.freeze
+        @bare = @fields.dup.tap { |fields| ["host", *Redirects::CREDENTIALS].each { |name| fields.delete(name) } }.freeze
       end
 
       # @return [String, nil] all lines but the first of a plain GET; nil when they are not the same each time
@@ -51,12 +51,13 @@ module Plait
 
       # @param response [Response] a 401
       # @param since [Float] monotonic seconds: when the request's credentials were read
+      # @param limit [Float, nil] monotonic seconds, for the wait until another call has renewed them
       # @return [Boolean] whether the request has other credentials now
-      def renew(response, request, trusted:, since:)
+      def renew(response, request, trusted:, since:, limit:)
         return false if request.headers.mentions?("authorization")
 
         auth = credentials(request, trusted)
-        auth.respond_to?(:renew) && auth.renew(response, request, since)
+        auth.respond_to?(:renew) && auth.renew(response, request, since, limit)
       end
 
       # @return [Boolean] whether compressed bodies were asked for by us, and not by the caller

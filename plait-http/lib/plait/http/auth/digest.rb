@@ -62,6 +62,9 @@ module Plait
             ALGORITHMS.key?(@name) && %w[realm nonce].all? { |key| @parameters.key?(key) } && (@qop.nil? || @qop.include?("auth"))
           end
 
+          # @param other [Challenge, nil] whose answers are counted: a server takes each count once
+          def same?(other) = !other.nil? && parameters.except("stale") == other.parameters.except("stale")
+
           # @param user [String] binary
           # @param password [String] binary
           # @return [String] the value of Authorization
@@ -75,6 +78,10 @@ module Plait
                    cnonce: (once if @qop || @session), opaque: @parameters["opaque"] },
                  { algorithm: @parameters["algorithm"], qop: ("auth" if @qop), nc: (count if @qop) })
           end
+
+          protected
+
+          attr_reader :parameters
 
           private
 
@@ -114,11 +121,12 @@ module Plait
 
         # @param response [Response] a 401
         # @return [Boolean] whether {header} is another one now
-        def renew(response, request, _since)
+        def renew(response, request, _since, _limit = nil)
           challenge = Challenge.best(response.headers.get_all("www-authenticate")) or return false
           @lock.synchronize do
+            former = @challenges.delete(request.origin)
             @challenges.shift if @challenges.size >= KEPT
-            @challenges[request.origin] = challenge
+            @challenges[request.origin] = challenge.same?(former) ? former : challenge
           end
           true
         end

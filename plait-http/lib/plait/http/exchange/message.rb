@@ -40,11 +40,12 @@ module Plait
         end
 
         # @param response [Response] a 401
+        # @param limit [Float, nil] monotonic seconds
         # @return [Boolean] whether the message has other credentials now; once
-        def renewed?(response)
+        def renewed?(response, limit)
           return false if @renewed || !replayable?
 
-          @renewed = @client.heads.renew(response, @request, trusted: @trusted, since: @credentials_at || 0.0)
+          @renewed = @client.heads.renew(response, @request, trusted: @trusted, since: @credentials_at || 0.0, limit: limit)
         end
 
         # @return [Headers] all that go out with it: the client's, too
