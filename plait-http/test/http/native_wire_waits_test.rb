@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "support/fresh_ruby"
 require "plait/http"
 require "plait/io/tls"
@@ -81,6 +82,21 @@ if Plait.const_get(:Native).available?
     def spin(seconds)
       stop = now + seconds
       Thread.pass while now < stop
+    end
+
+    # As by an interrupt, just there.
+    def test_a_deadline_that_can_not_be_set_leaves_the_others
+      asked = Queue.new
+      RawServer.open(->(peer) { (asked << peer.head) && peer.stall }) do |server|
+        Plait.run(on: :fibers) do |scope|
+          other = scope.async { late?(server, 1) }
+          asked.pop
+          wire = wire_to(server)
+          refusal = ->(*) { raise(KeyError, "no") }
+          Fiber.scheduler.stub(:after, refusal) { assert_raises(KeyError) { get(wire, "/never", Timeouts.new(first_byte: 0.1)) } }
+          assert(Plait.timeout(60) { other.value })
+        end
+      end
     end
 
     # The alarm is set for the first one; a shorter one that comes later must not wait for it.

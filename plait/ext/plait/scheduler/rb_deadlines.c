@@ -75,11 +75,12 @@ static VALUE deadlines_ring(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data)) {
     return Qnil;
 }
 
+/* An interrupt in one of the calls leaves an alarm too many, which does no harm, and never none. */
 static void deadlines_arm(struct sweep *sweep, VALUE data, double at, double now) {
-    VALUE seconds = DBL2NUM(at > now ? at - now : 0);
-    if (!NIL_P(sweep->deadlines->alarm)) rb_funcall(sweep->deadlines->alarm, id_cancel, 0);
+    VALUE seconds = DBL2NUM(at > now ? at - now : 0), former = sweep->deadlines->alarm;
     sweep->deadlines->alarm = rb_block_call(sweep->scheduler, id_after, 1, &seconds, deadlines_ring, data);
     sweep->deadlines->armed = at;
+    if (!NIL_P(former)) rb_funcall(former, id_cancel, 0);
 }
 
 static void deadlines_arm_for(struct deadlines *deadlines, VALUE self, VALUE scheduler, double at) {
