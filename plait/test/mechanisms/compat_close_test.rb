@@ -39,6 +39,30 @@ class CompatCloseTest < Minitest::Test
     assert_equal(CLOSED, closed_under(full_pipe) { |full| full.syswrite("more") })
   end
 
+  # Another thread closes it while the fiber's event is at hand and another fiber has the loop.
+  def test_a_file_that_gets_the_number_of_a_closed_one_is_not_read
+    reader, writer = IO.pipe
+    other = nil
+    got = closed_by_a_thread(reader, meanwhile: -> { other = IO.pipe.tap { |pipe| pipe.last.syswrite("secret") } },
+                                     event: -> { writer.syswrite("x") }) { reader.readpartial(100) }
+    assert_kind_of(IOError, got)
+    assert_equal("secret", other.first.read_nonblock(100))
+  ensure
+    [writer, *other].each(&:close)
+  end
+
+  def test_a_file_that_gets_the_number_of_a_closed_one_is_not_written
+    writer, reader = full_pipe
+    other = nil
+    got = closed_by_a_thread(writer, meanwhile: -> { other = IO.pipe }, event: -> { reader.read_nonblock(1 << 20) }) do
+      writer.syswrite("private")
+    end
+    assert_kind_of(IOError, got)
+    assert_equal(:wait_readable, other.first.read_nonblock(100, exception: false))
+  ensure
+    [reader, *other].each(&:close)
+  end
+
   def test_sockets
     assert_equal(CLOSED, closed_under(UNIXSocket.pair) { |socket| socket.recv(1) })
     server = TCPServer.new("127.0.0.1", 0)
@@ -276,6 +300,31 @@ class CompatCloseTest < Minitest::Test
     error || value
   ensure
     ios.each(&:close)
+  end
+
+  # @param meanwhile [#call] what the thread does behind the close
+  # @param event [#call] ends the wait, behind another fiber that holds the loop until then
+  # @return [Object] what the block returned, or its error
+  def closed_by_a_thread(io, meanwhile:, event:)
+    gate, opener = IO.pipe
+    held = Queue.new
+    closed = Queue.new
+    closer = Thread.new { [held.pop, io.close, meanwhile.call].then { closed << true } }
+    got = nil
+    Thread.new do
+      Fiber.set_scheduler(Plait::Scheduler.new)
+      Fiber.schedule do
+        got = yield
+      rescue StandardError => e
+        got = e
+      end
+      Fiber.schedule { gate.readpartial(1) && (held << true) && Fiber.new(blocking: true) { closed.pop }.resume }
+      Fiber.new(blocking: true) { opener.syswrite("x") && event.call }.resume
+    end.join
+    closer.join
+    got
+  ensure
+    [gate, opener].each(&:close)
   end
 
   def full_pipe

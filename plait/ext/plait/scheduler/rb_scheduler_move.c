@@ -11,7 +11,7 @@
 
 enum { READABLE = PLAIT_READABLE, WRITABLE = PLAIT_WRITABLE };
 
-static ID id_bounded;
+static ID id_bounded, id_closed;
 static VALUE basic_socket;
 
 /*
@@ -89,8 +89,10 @@ static ssize_t scheduler_move_once(struct transfer *transfer) {
     return send(transfer->descriptor, transfer->base, transfer->room, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void scheduler_move_wait_until_possible(const struct transfer *transfer) {
+/* Another thread may close the IO meanwhile, and another file may get its number: that raises IOError. */
+static void scheduler_move_wait_until_possible(struct transfer *transfer) {
     plait_native_await(transfer->native, transfer->io, transfer->events);
+    transfer->descriptor = plait_descriptor_of(transfer->io);
 }
 
 /*
@@ -138,6 +140,8 @@ static VALUE scheduler_move_again(VALUE argument) {
 
 static VALUE scheduler_move_restore_mode(VALUE argument) {
     const struct transfer *transfer = (const struct transfer *)argument;
+    if (RTEST(rb_funcall(transfer->io, id_closed, 0))) return Qnil; /* another file may have its number */
+
     fcntl(transfer->descriptor, F_SETFL, transfer->mode);
     return Qnil;
 }
@@ -205,6 +209,7 @@ static VALUE scheduler_move_io_write(int argc, VALUE *argv, VALUE self) {
 
 void plait_scheduler_define_moves(VALUE native) {
     id_bounded = rb_intern("bounded");
+    id_closed = rb_intern("closed?");
     rb_require("socket");
     basic_socket = rb_const_get(rb_cObject, rb_intern("BasicSocket"));
     rb_gc_register_mark_object(basic_socket);
