@@ -66,11 +66,12 @@ static int pipe_count(VALUE list) {
 static VALUE pipe_ready(VALUE self, VALUE readables, VALUE writables, VALUE exceptables) {
     (void)self;
     const VALUE lists[] = {readables, writables, exceptables};
+    const int sizes[] = {pipe_count(readables), pipe_count(writables), pipe_count(exceptables)};
     int count = 0;
     VALUE buffer;
-    struct pollfd *files = ALLOCV_N(struct pollfd, buffer, pipe_count(lists[0]) + pipe_count(lists[1]) + pipe_count(lists[2]) + 1);
+    struct pollfd *files = ALLOCV_N(struct pollfd, buffer, sizes[0] + sizes[1] + sizes[2] + 1);
     for (int set = 0; set < 3; set++)
-        for (int i = 0; i < pipe_count(lists[set]); i++) {
+        for (int i = 0; i < sizes[set] && i < pipe_count(lists[set]); i++) { /* `to_io` of an entry may change the list */
             VALUE io = rb_io_get_io(RARRAY_AREF(lists[set], i));
             if (set == 1) io = rb_io_get_write_io(io);
             files[count++] = (struct pollfd){.fd = plait_descriptor_of(io), .events = SETS[set]};
