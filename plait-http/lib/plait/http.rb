@@ -91,8 +91,8 @@ module Plait
       # @param (see #request)
       # @return [Response]
       # @raise (see Client#request)
-      def stream(method, url, options = nil)
-        with_client(keywords(options), OF_CLIENTS) { |client, about| client.stream(method, url, about) }
+      def stream(method, url, options = nil, &block)
+        with_client(keywords(options), OF_CLIENTS) { |client, about| client.stream(method, url, about, &block) }
       end
 
       # Sends many requests at once. See {Client#fan_out}; options of the client, see {Client#initialize}, give it a client of
@@ -127,6 +127,8 @@ module Plait
         own = options&.slice(*names)
         return yield(client, options) if own.nil? || own.empty?
 
+        names += [:auth] if own.key?(:refresh) # which is for the client's credentials
+        own = options.slice(*names)
         derived.with(own) { |client| yield(client, options.except(*names)) }
       end
     end

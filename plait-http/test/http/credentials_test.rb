@@ -149,6 +149,13 @@ class HTTPCredentialsTest < Minitest::Test
     end
   end
 
+  def test_a_call_of_the_module_with_credentials_that_are_renewed
+    with_origin("/x" => wanting("Bearer new")) do |_, origin|
+      refresh = ->(_) { { bearer: "new" } }
+      assert_equal("in", Plait::HTTP.get(origin.url("/x"), auth: { bearer: "old" }, refresh: refresh, proxy: false).body)
+    end
+  end
+
   # Its own call is refused, too, on another thread, and can't wait for itself.
   def test_a_call_does_not_wait_for_new_credentials_without_end
     refresh = ->(_) { { bearer: Thread.new { @client.get(@url, timeout: { first_byte: 0.3 }).status.to_s }.value } }

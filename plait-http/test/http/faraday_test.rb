@@ -132,6 +132,13 @@ class FaradayTest < Minitest::Test
     end
   end
 
+  def test_a_password_for_the_proxy_arrives_as_it_is
+    with_echo do |url|
+      api = Faraday.new("http://x.test/", proxy: { uri: url, user: "u", password: "a b+c@ä" }) { |builder| builder.adapter(:plait) }
+      assert_equal("u:a b+c@ä".b, api.get("/").body[/^proxy-authorization: Basic (.*)\r/i, 1].unpack1("m"))
+    end
+  end
+
   def test_write_timeout_is_a_time_of_its_own
     server = TCPServer.new("127.0.0.1", 0) # which takes nothing
     error = assert_raises(Faraday::TimeoutError) do

@@ -115,11 +115,17 @@ class HTTPHooksTest < Minitest::Test
     end
   end
 
-  def test_what_an_error_hook_raises_has_the_error_as_its_cause
-    notebook = Notebook.new(raises: :error)
-    with_origin("/x" => ->(_io, _) { false }, hooks: notebook) do |client, origin|
-      error = assert_raises(ArgumentError) { client.get(origin.url("/x")) }
-      assert_kind_of(Plait::ConnectionClosed, error.cause)
+  # The call's own error may be a timeout or a cancellation, which has to end more than the call.
+  def test_what_an_error_hook_raises_does_not_hide_the_error_of_the_call
+    lines = []
+    hooks = [Notebook.new("1", lines), Notebook.new("2", lines, raises: :error)]
+    reached = Queue.new
+    with_origin({ "/x" => ->(_io, _) { false }, "/mute" => ->(_io, _) { reached << 1 and sleep } }, hooks: hooks) do |client, origin|
+      _, told = capture_io { assert_raises(Plait::ConnectionClosed) { client.get(origin.url("/x")) } }
+      assert_match(/\Aplait: a hook failed for .*GET.*: ArgumentError: in 2error\n\z/, told)
+      assert_equal(%w[1before 2before 2error 1error], lines)
+      capture_io { assert_raises(Plait::TimeoutError) { Plait.timeout(0.2) { client.get(origin.url("/mute")) rescue nil } } }
+      assert_idle(client)
     end
   end
 

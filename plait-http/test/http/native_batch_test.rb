@@ -212,7 +212,7 @@ if Plait::HTTP.const_defined?(:NativeBatch)
     def test_who_stalls_cuts_or_is_closed_within_a_body
       part = "HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n#{"x" * 20_000}"
       {
-        :stall.to_proc => [0.05, Plait::ReadTimeout, /stopped in the middle of its answer/],
+        :stall.to_proc => [0.05, Plait::ReadTimeout, /did not go on with its answer in time/],
         ->(peer) { peer.finish && peer.stall } => [60, Plait::RemoteProtocolError, /ended before Content-Length/],
         :reset.to_proc => [60, Plait::Error, /ended before Content-Length|reset by peer/]
       }.each do |ending, (read, error, message)|

@@ -21,6 +21,23 @@ module ResponseCases
     assert_instance_of(response_class, response)
   end
 
+  def test_charsets_as_servers_write_them
+    { "utf8" => Encoding::UTF_8, "'utf-8'" => Encoding::UTF_8, "latin1" => Encoding::ISO_8859_1 }.each do |name, encoding|
+      response = build(status: 200, headers: [["Content-Type", "text/html; charset=#{name}"]], body: "caf\xE9".b)
+      assert_equal(encoding, response.text.encoding)
+    end
+    %w[utf-7 ascii].each do |name|
+      response = build(status: 200, headers: [["Content-Type", "application/json; charset=#{name}"]], body: "[\"\xE9\"]".b)
+      assert_raises(JSON::ParserError) { response.json }
+    end
+  end
+
+  def test_whether_it_sets_cookies
+    assert_equal([true, false], [[["set-cookie", "a=1"]], [["X-Set-Cookie", "a=1"]]].map do |headers|
+      build(status: 200, headers: headers).sets_cookies?
+    end)
+  end
+
   def test_what_can_be_set
     response = build(status: 200)
     response.body = "new"

@@ -88,6 +88,12 @@ class HTTPStreamTest < Minitest::Test
   end
 
   # It may keep the Strings.
+  def test_a_block_is_not_for_a_stream
+    [Plait::HTTP, Plait::HTTP::Client.new].each do |caller|
+      assert_raises(Plait::UsageError) { caller.stream(:get, "http://127.0.0.1:1/") { flunk } }
+    end
+  end
+
   def test_a_body_that_is_gone_empties_no_file
     Dir.mktmpdir do |folder|
       path = File.join(folder, "a")

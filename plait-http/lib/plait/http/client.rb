@@ -128,6 +128,8 @@ module Plait
       # @return [Response]
       # @raise (see #request)
       def stream(method, url, options = nil)
+        raise UsageError, "stream takes no block: it returns the response; get and request take one" if block_given?
+
         options = keywords(options) || {}
         return open_exchange(method, url, options) unless @observes
 

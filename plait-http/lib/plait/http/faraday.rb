@@ -145,9 +145,12 @@ module Plait
           return false unless proxy
 
           uri = proxy.uri.dup
-          uri.user, uri.password = [proxy.user, proxy.password].map { |word| word && URI.encode_www_form_component(word) }
+          uri.user, uri.password = [proxy.user, proxy.password].map { |word| word && encode(word) }
           uri.to_s
         end
+
+        # A "+" for a blank is of forms alone.
+        def encode(word) = URI.encode_www_form_component(word).gsub("+", "%20")
       end
 
       # The requests of `connection.in_parallel { … }`, sent by fibers when the block ends.

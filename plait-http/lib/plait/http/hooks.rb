@@ -160,11 +160,18 @@ module Plait
           call.failed(e)
           raise
         ensure
-          call.error || call.response.nil? ? hook.error(call) : hook.after(call)
+          call.error || call.response.nil? ? show_error(hook, call) : hook.after(call)
         end
       end
 
       private
+
+      # An error of the hook must not take the place of the call's own, which may be a timeout or a cancellation.
+      def show_error(hook, call)
+        hook.error(call)
+      rescue StandardError => e
+        warn("plait: a hook failed for #{call.inspect}: #{e.class}: #{Secrets.hide(e.message)}")
+      end
 
       def send_out(call)
         call.start

@@ -96,10 +96,12 @@ module Plait
     # The methods of every {Response}. Costly values, such as the fields of the head, are made on first use.
     module ResponseMethods
       LINE_END = /\r?\n/n
-      CHARSET = /;\s*charset\s*=\s*"?([^\s";]+)/i
+      CHARSET = /;\s*charset\s*=\s*["']?([^\s"';]+)/i
+      # Names that servers use and Ruby doesn't know.
+      ALIASES = { "utf8" => "UTF-8", "latin1" => "ISO-8859-1", "ascii" => "US-ASCII" }.freeze
       # Names by which Ruby finds an encoding of this process.
       OURS = %w[locale external filesystem internal].freeze
-      private_constant :LINE_END, :CHARSET, :OURS
+      private_constant :LINE_END, :CHARSET, :ALIASES, :OURS
 
       # @return [Request, nil] the request, the last one after redirects; nil for a response that was built
       def request
@@ -154,6 +156,8 @@ module Plait
       def json(**options)
         require "json"
         JSON.parse(text, **options)
+      rescue EncodingError => e
+        raise JSON::ParserError, e.message
       end
 
       # @return [Timings]
@@ -274,7 +278,8 @@ module Plait
       def encoding
         return Encoding::UTF_8 unless charset
 
-        OURS.include?(charset.downcase) ? Encoding::BINARY : Encoding.find(charset)
+        name = charset.downcase
+        OURS.include?(name) ? Encoding::BINARY : Encoding.find(ALIASES.fetch(name, name))
       rescue ArgumentError # one that Ruby doesn't know
         Encoding::BINARY
       end

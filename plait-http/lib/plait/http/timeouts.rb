@@ -19,7 +19,7 @@ module Plait
         greeting: "did not begin to speak HTTP/2",
         send: "did not take the request",
         first_byte: "sent no answer",
-        read: "stopped in the middle of its answer"
+        read: "did not go on with its answer"
       }.freeze
       # Phases whose time the option `read` does not set.
       OPTIONS = { greeting: :first_byte, first_byte: :first_byte, send: :write }.freeze

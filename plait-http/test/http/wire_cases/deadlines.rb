@@ -14,7 +14,7 @@ module WireCases
     # What an error says of each phase.
     NOT_TAKEN = /did not take the request in time/
     NO_ANSWER = /sent no answer in time/
-    NO_REST = /stopped in the middle of its answer in time/
+    NO_REST = /did not go on with its answer in time/
 
     everywhere("no first byte") do
       with_wire(SAY[""]) do |wire|
