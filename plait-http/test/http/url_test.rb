@@ -89,6 +89,10 @@ class HTTPURLTest < Minitest::Test
     "g;x=1/../y" => "/b/c/y", "" => "/b/c/d;p?q", "g?y/./x" => "/b/c/g?y/./x", "g?y/../x" => "/b/c/g?y/../x", "g#s/../x" => "/b/c/g" # rubocop:disable Layout/LineLength
   }.freeze
 
+  def test_its_class_has_a_name
+    assert_equal("Plait::HTTP::URL", Plait::HTTP::URL.name)
+  end
+
   def test_parts
     WHOLE.each do |text, parts|
       url = URL.parse(text)

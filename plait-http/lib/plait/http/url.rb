@@ -113,11 +113,11 @@ module Plait
           raise UsageError, "#{safe(text.b)} is not valid UTF-8: percent-encode its bytes" unless text.valid_encoding?
 
           place = text.index(FORBIDDEN) or return
-          raise UsageError, "#{safe(text)} has #{name(text[place])} at character #{place + 1}, which can't be in a URL; " \
+          raise UsageError, "#{safe(text)} has #{named(text[place])} at character #{place + 1}, which can't be in a URL; " \
                             "#{advice(text[place])}"
         end
 
-        def name(character) = NAMES.fetch(character, character.inspect)
+        def named(character) = NAMES.fetch(character, character.inspect)
 
         def advice(character)
           encoded = character.bytes.map { |byte| format("%%%02X", byte) }.join
