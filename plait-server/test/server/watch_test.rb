@@ -119,6 +119,16 @@ class ServerWatchTest < Minitest::Test
     define_method(:"test_route_#{name}") { assert_equal(name, Plait::Server.const_get(:Watch)::Route.of(env)) }
   end
 
+  def test_what_clients_send_is_cut_and_readable_as_a_route
+    route = Plait::Server.const_get(:Watch)::Route
+    long = route.of({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/#{"x" * 7000}" })
+    assert_equal("GET /#{"x" * 95}", long)
+    assert_equal("GET /caf?", route.of({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/caf\xE9".b }))
+    assert_equal(["GET /café", Encoding::UTF_8], route.of({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/café".b }).then do |text|
+      [text, text.encoding]
+    end)
+  end
+
   private
 
   def answer(env)

@@ -79,7 +79,7 @@ module Plait
 
       def text
         env = @core.current_on(@scheduler.thread).find { |fiber, _| fiber.inspect.end_with?("(resumed)>") }&.last
-        request = env ? "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}" : "something beside the requests"
+        request = env ? Watch::Route.readable("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}") : "something beside the requests"
         lines = (@scheduler.thread.backtrace || []).first(LINES)
         "#{request} has held up the event loop for #{@seconds.round} s, and all other requests of this process with it; wrap " \
           "what computes in Plait.offload { }, or use on: :threads\n\t#{lines.join("\n\t")}"

@@ -170,12 +170,17 @@ module Plait
 
       # What a request is called, among all that run the same code: as the framework has it, or by the beginning of its path.
       module Route
+        # Characters; clients can send paths of any length, in any bytes.
+        MOST = 100
+
         module_function
 
-        # @return [String] "GET /users/:id", "users#show" or "GET /users"
+        # @return [String] "GET /users/:id", "users#show" or "GET /users", in UTF-8
         def of(env)
-          env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env)
+          readable(env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env))
         end
+
+        def readable(text) = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, MOST]
 
         def action(parameters)
           "#{parameters[:controller]}##{parameters[:action]}" if parameters && parameters[:controller]

@@ -25,8 +25,12 @@ module Plait
 
         # Does not wait: a message to a process that is gone, or reads nothing, is lost.
         # @param message [Array] what Marshal takes
+        # @return [Object] false when it is too large
         def send(*message)
-          @socket.sendmsg_nonblock(Marshal.dump(message), exception: false)
+          bytes = Marshal.dump(message)
+          bytes.bytesize <= MOST && @socket.sendmsg_nonblock(bytes, exception: false)
+        rescue Errno::EMSGSIZE
+          false
         rescue SystemCallError, IOError
           nil # the other process is gone
         end
