@@ -7,6 +7,8 @@ require "net/http"
 require "socket"
 require "support/command_line"
 require "support/certificates"
+require "plait/server"
+require "plait/server/pid_file"
 
 # A server in the hands of its operator: files, signals, orders.
 class ServeOperationsTest < Minitest::Test
@@ -189,6 +191,59 @@ class ServeOperationsTest < Minitest::Test
     assert_path_exists(path("pid"))
     assert_equal(69, plait("serve", "stop", "--pidfile", "pid").code)
     serving("--pidfile", "pid", "--workers", "0") { |pid| Process.kill(:TERM, pid) }
+  end
+
+  def test_orders_to_a_process_that_takes_none
+    write("pid", "4190001\n")
+    File.open(path("pid")) do |file|
+      file.flock(File::LOCK_EX)
+      { Errno::EPERM => [77, /process 4190001 belongs to another user: only that user and root may do this$/],
+        Errno::ESRCH => [69, %r{process 4190001 of .*/pid has ended already$}] }.each do |error, (code, words)|
+        Process.stub(:kill, ->(*) { raise error }) do
+          %w[stop restart].each { |order| assert_refused(code, words, plait_in_a_fork("serve", order, "--pidfile", "pid")) }
+        end
+      end
+    end
+  end
+
+  # A path has any bytes.
+  def test_a_status_where_a_client_blocks_the_loop
+    write("config.ru", "run ->(_) { now = Plait::Deadline.now; nil until Plait::Deadline.now - now > 1; [200, {}, ['1']] }")
+    serving(*FILES, "--workers", "1", "--on", "fibers", "--blocking", "0.1") do |pid|
+      TCPSocket.open("127.0.0.1", @port) do |socket|
+        socket.write("GET /caf\xE9 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".b)
+        assert_match(/\AHTTP.1\.1 200/, socket.read)
+      end
+      wait_until(timeout: 120) { JSON.parse(File.read(path("state"))).dig("counters", "blocked", "GET /caf?") }
+      Process.kill(:TERM, pid)
+    end
+  end
+
+  def test_a_part_of_the_end_that_fails
+    version(1)
+    prelude = "require 'plait/server'\nrequire 'plait/server/state_file'\n" \
+              "Plait::Server::StateFile.define_method(:remove) { raise IOError, 'broken' }"
+    result = serving(*FILES, "--workers", "0", prelude: prelude) { |pid| Process.kill(:TERM, pid) }
+    assert_equal(0, result.code, result.err)
+    assert_match(/^plait: at its end remove of Plait::Server::StateFile has failed: IOError: broken$/, result.err)
+    refute_path_exists(path("pid"))
+  end
+
+  # While the new program starts, a process reads what it says.
+  def test_a_master_that_is_killed_during_a_restart_leaves_its_pid_file_to_the_next
+    version(1)
+    loading = nil
+    write("plait.rb", "workers 1")
+    serving("-C", "plait.rb", "--pidfile", "pid") do |pid|
+      write("plait.rb", "File.write('beginning', Process.pid.to_s); File.rename('beginning', 'begun'); sleep(1000)")
+      Process.kill(:USR2, pid)
+      wait_until(timeout: 120) { File.exist?(path("begun")) }
+      loading = Integer(File.read(path("begun")))
+      Process.kill(:KILL, pid)
+    end
+    wait_until(what: "a free PID file") { Plait::Server::PidFile.holder(path("pid")).nil? }
+  ensure
+    Process.kill(:KILL, loading) if loading
   end
 
   def test_status_of_one_that_has_a_pid_file_only

@@ -117,6 +117,18 @@ class ServeCommandTest < Minitest::Test
     refute_includes(result.err, "serves")
   end
 
+  def test_an_app_that_may_be_loaded_for_ever
+    File.write(File.join(folder, "config.ru"), RACKUP)
+    File.write(File.join(folder, "plait.rb"), "worker_boot_timeout Float::INFINITY")
+    %w[0 1].each do |workers|
+      result = plait_running("serve", "-C", "plait.rb", "--bind", "tcp://127.0.0.1:0", "--workers", workers) do |pid, _, err|
+        wait_until(timeout: 60) { File.read(err).include?("serves config.ru") }
+        Process.kill(:TERM, pid)
+      end
+      assert_equal(0, result.code, result.err)
+    end
+  end
+
   SLOW = <<~RUBY
     run ->(env) { env["PATH_INFO"] == "/slow" and File.write("begun", "") && sleep(0.5); [200, {}, [Process.pid.to_s]] }
   RUBY

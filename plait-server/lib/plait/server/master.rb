@@ -131,11 +131,15 @@ module Plait
       private
 
       def clear_up
-        @state&.remove
-        [@manager, @metrics, @logs].compact.each(&:close)
-        @sockets&.close
-        @pid_file&.remove
-        @logs&.give_back
+        [[@state, :remove], [@manager, :close], [@metrics, :close], [@logs, :close], [@sockets, :close], [@pid_file, :remove],
+         [@logs, :give_back]].each { |part, order| end_part(part, order) }
+      end
+
+      # What comes next is ended even so.
+      def end_part(part, order)
+        part&.public_send(order)
+      rescue StandardError => e
+        @notice.call("at its end #{order} of #{part.class} has failed: #{e.class}: #{e.message}")
       end
 
       def open_files
@@ -178,9 +182,10 @@ module Plait
 
       # Without workers no parent could end a load that hangs, so a line tells of it.
       def telling_of_slowness
+        seconds = @configuration.boot_timeout
         teller = Thread.new do
-          sleep(@configuration.boot_timeout)
-          @notice.call("#{@configuration.rackup} is being loaded for #{@configuration.boot_timeout} s by now: nothing is served")
+          sleep(*(seconds if seconds.finite?)) # for ever otherwise
+          @notice.call("#{@configuration.rackup} is being loaded for #{seconds} s by now: nothing is served")
         end
         yield
       ensure
@@ -198,14 +203,20 @@ module Plait
       end
 
       def hand_over(life)
+        let_go
         Dir.chdir(@directory)
         @handover.exec(life.link, @sockets, count: @count, before: @configuration.masters)
       end
 
-      # In the process with the app.
-      def be_parent(life)
+      # What belongs to the master alone: its forks, some of which outlive a killed master, must not hold it.
+      def let_go
         @pid_file&.close
         @metrics&.forget
+      end
+
+      # In the process with the app.
+      def be_parent(life)
+        let_go
         Generation.new(@configuration, @sockets, @logs, @notice).live(life, @directory, @count)
       end
 

@@ -22,9 +22,7 @@ module Plait
       # @raise [UsageError] when another process has it, or it can't be written
       def initialize(path)
         @path = File.expand_path(path) # an app may go elsewhere
-        @file = File.open(path, File::RDWR | File::CREAT, 0o644)
-        @file.sync = true # what a full disk refuses would be tried again, and fail again, when it is closed
-        refuse(path) unless @file.flock(File::LOCK_EX | File::LOCK_NB)
+        nil until take(path)
         write
       rescue Errno::ENOENT
         raise UsageError, "the PID file #{path} can't be written: there is no folder #{File.dirname(@path)}"
@@ -45,6 +43,15 @@ module Plait
       end
 
       private
+
+      # A server that ends removes its file, maybe after it is opened here.
+      # @return [Boolean] whether the file with the lock is the one at the path
+      def take(path)
+        @file = File.open(path, File::RDWR | File::CREAT, 0o644)
+        @file.sync = true # what a full disk refuses would be tried again, and fail again, when it is closed
+        refuse(path) unless @file.flock(File::LOCK_EX | File::LOCK_NB)
+        File.identical?(@file, @path) || (close && false)
+      end
 
       def refuse(path)
         pid = @file.read.strip

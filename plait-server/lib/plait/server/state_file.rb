@@ -62,20 +62,18 @@ module Plait
       # @param state [Hash]
       # @raise [SystemCallError]
       def write(state)
-        beside = "#{@path}.#{Process.pid}.part"
-        File.write(beside, "#{JSON.generate({ pid: Process.pid, began: began, **state })}\n")
-        File.rename(beside, @path)
-      rescue SystemCallError
-        File.unlink(beside) if File.file?(beside) # a part of it, on a full disk
-        raise
+        File.write(part, "#{JSON.generate(readable({ pid: Process.pid, began: began, **state }))}\n")
+        File.rename(part, @path)
+      ensure
+        File.unlink(part) if File.file?(part) # a full disk, or the end of the thread, leaves it
       end
 
-      # Writes from now on again and again, in a thread of its own. A full disk is no reason to stop, and may be over soon.
+      # Writes from now on again and again, in a thread of its own. No error is a reason to stop: a full disk may be over soon.
       # @yieldreturn [Hash] how the server is
-      def follow
+      def follow(&state)
         @thread = Thread.new do
           loop do
-            write_if_possible(yield)
+            write_if_possible(&state)
             sleep(PAUSE)
           end
         end
@@ -91,10 +89,22 @@ module Plait
 
       private
 
-      def write_if_possible(state)
-        write(state)
-      rescue SystemCallError
+      def part = "#{@path}.#{Process.pid}.part"
+
+      def write_if_possible
+        write(yield)
+      rescue StandardError
         nil
+      end
+
+      # Texts may come from clients, or from errors of the app, in any bytes; JSON takes UTF-8 alone.
+      def readable(value)
+        case value
+        when Hash then value.to_h { |key, each| [readable(key), readable(each)] }
+        when Array then value.map { |each| readable(each) }
+        when String then value.dup.force_encoding(Encoding::UTF_8).scrub("?")
+        else value
+        end
       end
 
       def began = @began ||= Running.since(Process.pid)

@@ -38,25 +38,35 @@ module Plait
 
         # Ends the server and waits for its end.
         def stop
-          pid = find or return not_running(where)
-          Process.kill(:TERM, pid)
-          return done("process #{pid} has ended") if wait(@configuration.drain + SLACK) { Server::Running.since(pid).nil? }
+          order(:TERM) do |pid|
+            next done("process #{pid} has ended") if wait(@configuration.drain + SLACK) { Server::Running.since(pid).nil? }
 
-          failed("process #{pid} has not ended yet; a second plait serve stop does not let it wait for its requests")
+            failed("process #{pid} has not ended yet; a second plait serve stop does not let it wait for its requests")
+          end
         end
 
         # Makes the server load the app again and replace its workers; waits for it where there is a status file.
         def restart
-          pid = find or return not_running(where)
           before = state
-          Process.kill(:USR2, pid)
-          return done("process #{pid} was asked to replace its workers") unless before
+          order(:USR2) do |pid|
+            next done("process #{pid} was asked to replace its workers") unless before
 
-          wait(@configuration.boot_timeout + SLACK) { changed?(before) }
-          report_change(before)
+            wait(@configuration.boot_timeout + SLACK) { changed?(before) }
+            report_change(before)
+          end
         end
 
         private
+
+        def order(signal)
+          pid = find or return not_running(where)
+          Process.kill(signal, pid)
+          yield pid
+        rescue Errno::EPERM
+          failed("process #{pid} belongs to another user: only that user and root may do this", ExitStatus::NO_PERMISSION)
+        rescue Errno::ESRCH # a process that it has started may hold the PID file still
+          failed("process #{pid} of #{where} has ended already", ExitStatus::UNAVAILABLE)
+        end
 
         def status_by_pid
           pid = find or return not_running(where)
