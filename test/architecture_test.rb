@@ -41,6 +41,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/cli/terminal.rb" => "the one place that prints",
       "plait-server/lib/rackup/handler/plait.rb" => "the command is rackup's, which would print a backtrace",
       "plait-server/lib/plait/cli/serve/subject.rb" => "what an app prints while it is measured goes to a file",
+      "plait/lib/plait/lab/watch.rb" => "a middleware that watches without its socket: no other code could say so",
       "plait/lib/plait/mechanisms/scheduler/watchdog.rb" => "blocking: :warn is a warning of Ruby's, silenced as they are",
       "plait/lib/plait/lab/fresh_process.rb" => "flushes before it forks, or the child prints the parent's buffers again",
       "plait/lib/plait/lab/fresh_process/child.rb" => "flushes what the user's body has printed before it leaves by exit!",

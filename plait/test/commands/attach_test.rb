@@ -91,6 +91,19 @@ class AttachCommandTest < Minitest::Test
     assert_match(/another process listens at .*; with %p in the path each process has its own/, error.message)
   end
 
+  # A worker that ends by exit! leaves its socket; others that still run, and foreign files, stay.
+  def test_sockets_that_ended_processes_have_left
+    ended = fork { UNIXServer.new(path("s#{Process.pid}")) && exit!(0) }
+    Process.wait(ended)
+    write("s#{ended}0000", "no socket")
+    UNIXServer.new(path("s#{Process.ppid}")).close
+    UNIXServer.new(path("t#{ended}")).close
+    before = Dir.children(folder)
+    @watch.stop
+    @watch = Plait::Lab.watch(socket: path("s%p"))
+    assert_equal(before.sort - ["s#{ended}"], Dir.children(folder).sort)
+  end
+
   def test_paths_that_can_not_be
     assert_match(/has at most 107 bytes/, assert_raises(Plait::UsageError) { Plait::Lab.watch(socket: "x" * 120) }.message)
     assert_match(/can't listen at .*No such file/, assert_raises(Plait::UsageError) do
@@ -108,6 +121,35 @@ class AttachCommandTest < Minitest::Test
     assert_operator(snapshot["looks"], :>=, 0)
   ensure
     idle&.each(&:close)
+  end
+
+  def test_a_snapshot_that_json_can_not_have
+    @watch.stop
+    figures = Struct.new(:statistics).new({ mean: Float::NAN })
+    @watch = Plait::Lab.watch(sources: { pool: figures }, socket: @socket)
+    assert_refused(/has no answer of Plait::Lab\.watch/)
+    figures.statistics = { mean: 1.0 }
+    assert_equal({ "pool" => { "mean" => 1.0 } }, snapshot["sources"])
+  end
+
+  # The thread waits in the first accept already.
+  def test_a_program_that_has_no_descriptor_for_a_while
+    server = @watch.instance_variable_get(:@socket).instance_variable_get(:@server)
+    errors = [Errno::EMFILE, Errno::ECONNABORTED]
+    server.define_singleton_method(:accept) { errors.empty? ? super() : raise(errors.shift) }
+    2.times { assert_operator(snapshot["looks"], :>=, 0) }
+    assert_empty(errors)
+  end
+
+  def test_a_watch_that_has_failed_leaves_no_socket
+    ["plait watch", "plait watch socket"].each do |name|
+      thread = Thread.list.find { |one| one.name == name }
+      thread.raise(NotImplementedError)
+      wait_until { !thread.alive? }
+      assert_raises(NotImplementedError) { @watch.stop }
+      refute_path_exists(@socket)
+      @watch = Plait::Lab.watch(socket: @socket)
+    end
   end
 
   def test_another_program_s_socket

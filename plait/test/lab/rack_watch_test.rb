@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "socket"
+require "tmpdir"
 
 class RackWatchTest < Minitest::Test
   def rack(&app)
@@ -26,6 +28,25 @@ class RackWatchTest < Minitest::Test
   def test_requests_that_run_are_counted
     rack { |_| @rack.watch.snapshot[:sources][:requests] }
     assert_equal({ running: 1, done: 0 }, @rack.call({}))
+  end
+
+  # As it is where the process before still has the socket.
+  def test_a_socket_that_is_taken_is_no_reason_to_refuse_requests
+    Dir.mktmpdir do |folder|
+      server = UNIXServer.new("#{folder}/s")
+      @rack = Plait::Lab::RackWatch.new(->(_) { [200, {}, []] }, socket: "#{folder}/s", sources: { jobs: Thread::Queue.new })
+      _, err = capture_io { 2.times { assert_equal(200, @rack.call({}).first) } }
+      assert_match(%r{\Aplait: socket: another process listens at .*/s; .*; this process is watched without it\n\z}, err)
+      assert_equal(%i[jobs requests], @rack.watch.snapshot[:sources].keys)
+    ensure
+      server.close
+    end
+  end
+
+  def test_what_is_wrong_beside_the_socket_is_raised
+    @rack = Plait::Lab::RackWatch.new(->(_) {}, interval: 0, socket: "unused")
+    _, err = capture_io { assert_match(/interval/, assert_raises(Plait::UsageError) { @rack.call({}) }.message) }
+    assert_empty(err)
   end
 
   def test_an_error_of_the_app_is_its_own

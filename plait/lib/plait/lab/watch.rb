@@ -78,6 +78,7 @@ module Plait
       def stop
         @thread.kill
         @thread.join
+      ensure
         @gvl.stop
         @socket&.close
         @socket = nil
@@ -266,8 +267,18 @@ module Plait
           next if @watch&.alive?
 
           @running = @done = 0
-          @watch = Watch.new(**@options, sources: { **@options.fetch(:sources, {}), requests: self })
+          @watch = watch_with(**@options)
         end
+      end
+
+      # A socket that can't be had, as where the process before has it still, is no reason to refuse requests.
+      def watch_with(socket: nil, sources: {}, **options)
+        Watch.new(**options, socket: socket, sources: { **sources, requests: self })
+      rescue UsageError => e
+        raise unless socket && e.message.start_with?("socket: ")
+
+        warn("plait: #{e.message}; this process is watched without it")
+        watch_with(sources: sources, **options)
       end
     end
   end

@@ -15,6 +15,8 @@ module Plait
       LONGEST = 107
       # Seconds for a client to read; raising it lets one that reads nothing keep others waiting.
       PATIENCE = 2
+      # Seconds until the next try where the system gives no descriptor.
+      PAUSE = 0.1
 
       attr_reader :path
       # @return [Thread] that answers
@@ -27,6 +29,7 @@ module Plait
         @path = expand(path)
         @snapshot = snapshot
         @owner = Process.pid
+        remove_left_behind(File.basename(path.to_s))
         @server = listen
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }
         @thread.name = "plait watch socket"
@@ -35,13 +38,42 @@ module Plait
 
       def close
         @thread.kill.join
+      ensure
         @server.close
-        File.unlink(path) if Process.pid == @owner
+        remove if Process.pid == @owner
+      end
+
+      private
+
+      def remove(file = path)
+        File.unlink(file)
       rescue Errno::ENOENT
         nil
       end
 
-      private
+      # Servers end their workers without a last word: the next process removes the sockets that these leave.
+      def remove_left_behind(pattern)
+        name = /\A#{pattern.split("%p", -1).map { |part| Regexp.escape(part) }.join("(\\d{1,9})")}\z/
+        numbers = Dir.children(File.dirname(path)).to_h { |file| [File.join(File.dirname(path), file), file.scrub[name, 1]] }
+        numbers.compact.each { |file, pid| remove(file) if File.socket?(file) && over?(Integer(pid, 10)) && unanswered?(file) }
+      rescue SystemCallError
+        nil # a folder, or a file, of another user
+      end
+
+      def over?(pid)
+        Process.kill(0, pid)
+        false
+      rescue SystemCallError => e
+        e.is_a?(Errno::ESRCH)
+      end
+
+      # A process of another container may have that number.
+      def unanswered?(file)
+        UNIXSocket.open(file, &:close)
+        false
+      rescue Errno::ECONNREFUSED
+        true
+      end
 
       def expand(path)
         full = File.expand_path(path.to_s.gsub("%p", Process.pid.to_s))
@@ -65,14 +97,23 @@ module Plait
       # Of a process that was killed.
       def remove_stale
         return unless File.socket?(path)
+        return remove if unanswered?(path)
 
-        UNIXSocket.open(path, &:close)
         raise UsageError, "socket: another process listens at #{path}; with %p in the path each process has its own"
-      rescue Errno::ECONNREFUSED
-        File.unlink(path)
       end
 
-      def serve = loop { answer(@server.accept.first) }
+      def serve
+        loop do
+          client = accept
+          client ? answer(client) : sleep(PAUSE)
+        end
+      end
+
+      def accept
+        @server.accept.first
+      rescue SystemCallError
+        nil # the client is gone, or the process has no descriptor for it
+      end
 
       def answer(client)
         bytes = "#{JSON.generate(@snapshot.call)}\n".b
@@ -81,8 +122,8 @@ module Plait
           next bytes = bytes.byteslice(written..) if written.is_a?(Integer)
           break unless client.wait_writable(PATIENCE)
         end
-      rescue SystemCallError, IOError
-        nil # the client is gone, or takes nothing
+      rescue StandardError
+        nil # the client is gone, or takes nothing; or the snapshot has what JSON has not, such as NaN
       ensure
         client.close
       end
