@@ -27,7 +27,10 @@ module Plait
       # A number as an option's value; "007" is a name.
       NUMBER = /\A(?:0|[1-9]\d*)(\.\d+)?\z/
       WORDS = { "true" => true, "false" => false }.freeze
-      private_constant :NUMBER, :WORDS
+      # A host with its port, and all behind the scheme; drivers take several hosts.
+      HOST = %r{(?:\[[^/?@\[\]]*\]|(?:[^/?@%\[\]:,]|%(?!00)\h\h)*)(?::\d*)?}
+      PLACE = %r{\A//(?:(?:[^/?@%]|%(?!00)\h\h)*@)?#{HOST}(?:,#{HOST})*(?:/(?:[^?@%]|%(?!00)\h\h)*)?\z}
+      private_constant :NUMBER, :WORDS, :HOST, :PLACE
 
       # @return [String] the part before "://" (or, with a file, before ":")
       attr_reader :scheme
@@ -39,7 +42,9 @@ module Plait
       # @raise [UsageError]
       def self.parse(url)
         scheme = url.to_s[/\A[a-z][a-z0-9+]*(?=:)/]
-        raise UsageError, "a database's URL looks like \"postgres://user@host/name\", not #{url.inspect}" unless scheme
+        unless scheme
+          raise UsageError, "a database's URL looks like \"postgres://user@host/name\", not #{Secrets.hide(url.inspect)}"
+        end
 
         new(scheme, url.to_s)
       end
@@ -50,6 +55,11 @@ module Plait
         @rest, query = url.delete_prefix("#{scheme}:").split("?", 2)
         @options = URI.decode_www_form(query.to_s).to_h { |name, value| [name.to_sym, value(value)] }
       end
+
+      # The URL of a server: drivers show a wrong one, with its password, in their errors. A "?" of a password begins options.
+      # @return [Address] this one
+      # @raise [UsageError]
+      def check = PLACE.match?(@rest) && @options.keys.all?(/\A\w+\z/) ? self : wrong
 
       def user = decode(uri.user)
 
@@ -81,7 +91,12 @@ module Plait
       def uri
         @uri ||= URI.parse("db:#{@rest}")
       rescue URI::InvalidURIError
-        raise UsageError, "#{self} is no URL: write special characters in a name or a password as %XX"
+        wrong
+      end
+
+      # Without the URL: where the password ends is not known.
+      def wrong
+        raise UsageError, "this is no URL of #{@scheme}: write special characters in a name or a password as %XX", cause: nil
       end
 
       def decode(text) = text && URI.decode_www_form_component(text.gsub("+", "%2B"))

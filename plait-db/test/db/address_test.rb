@@ -33,6 +33,34 @@ class DBAddressTest < Minitest::Test
     refute_match(/secret/, assert_raises(Plait::UsageError) { Address.parse("mysql2://ada:secret@h h/x").host }.message)
   end
 
+  def test_no_password_in_an_error
+    ["POSTGRES://shop:s3cret@db/x", " postgres://shop:s3cret@db/x", '"postgres://shop:s3cret@db/x"', "shop:s3cret@db/x",
+     "postgres://shop:s3cret@[db/x", "postgres://shop:s3%zzcret@db/x", "postgres://shop:s3%00cret@db/x",
+     "postgres:shop:s3cret@db", "postgres://sh/op:s3cret@db/x", "mongodb://shop:x:s3/cret@db/x",
+     "trilogy://shop:x/y?s3cret@db/x"].each do |url|
+      error = assert_raises(Plait::UsageError, url) { Plait::DB.connect(url) }
+      refute_match(/s3|cret/, error.full_message(highlight: false))
+    end
+  end
+
+  def test_no_password_in_an_error_of_a_driver
+    { "redis_client" => "redis://shop:s3 cret@127.0.0.1:1/0",
+      "mongo" => "mongodb://shop:s3:cret@127.0.0.1:1/a.b" }.each do |gem, url|
+      next unless $LOAD_PATH.resolve_feature_path(gem)
+
+      error = assert_raises(Plait::UsageError, url) { Plait::DB.connect(url) { |database| database.query("PING") } }
+      refute_match(/s3|cret/, error.full_message(highlight: false))
+    end
+  end
+
+  def test_urls_of_servers
+    ["postgres:///x", "postgres://%2Frun%2Fpg/x", "postgres://a:b@h1:1,[::1]:2,h3/a%20b?x=1", 'postgres://a:b:c[#@h',
+     "redis://:p@h/0", "rediss://h", "mongodb://a:b@h1:1,h2:2/x?replicaSet=r", "mongodb+srv://cluster",
+     "trilogy://[fe80::1%eth0]:3306/x"].each do |url|
+      assert_equal(url, Address.parse(url).check.url)
+    end
+  end
+
   def test_what_is_no_url
     ["", "nothing", "://x", nil, 5].each { |url| assert_raises(Plait::UsageError) { Address.parse(url) } }
   end

@@ -97,4 +97,15 @@ class DatabaseTest < Minitest::Test
     refute_predicate(error, :retry_safe?)
     assert_raises(KeyError) { database.transaction { raise KeyError } }
   end
+
+  # Sequel and ActiveRecord make such an object for each pool or connection; a Symbol of each would stay.
+  def test_a_transaction_of_a_library_leaves_nothing
+    commit = Plait::DB.const_get(:Commit)
+    GC.start
+    before = Symbol.all_symbols.size
+    2000.times { commit.around(Object.new) { nil } }
+    GC.start
+    assert_operator(Symbol.all_symbols.size - before, :<, 1000)
+    assert_empty(Thread.current[:plait_committed])
+  end
 end

@@ -37,6 +37,37 @@ module MysqlCases
     assert_equal(1, db.query("SELECT @@autocommit").value)
   end
 
+  def test_a_comment_hides_no_such_statement
+    ["/* app:shop */ BEGIN", "-- a\n--\tb\n\n# c */\n begin", "/* 1 */\n/* 2\n */SET autocommit=0",
+     "/**/START TRANSACTION"].each do |sql|
+      assert_raises(Plait::UsageError, sql) { db.query(sql) }
+    end
+    ["/* BEGIN */ SELECT 1", "# SELECT\nSELECT 1", "-- BEGIN\nSELECT 1"].each { |sql| assert_equal(1, db.query(sql).value, sql) }
+  end
+
+  class Late < StandardError; end
+
+  # As `Timeout.timeout(1, Late) { db.transaction { … } }`, whose time is over just then.
+  def test_an_interrupt_behind_begin_leaves_no_open_transaction
+    late = nil
+    session = Class.new(Plait::DB.const_get(gem.capitalize)) do
+      define_method(:control) { |driver, sql| super(driver, sql).tap { late = sql == "BEGIN" if late.nil? } }
+      define_method(:call) { |&block| super(&block).tap { late && raise(Late) } }
+      private :control, :call
+    end
+    one = Plait::DB::Database.new(session, Plait::DB.const_get(:Address).parse(url), { size: 1 })
+    assert_raises(Late) { one.transaction { flunk } }
+    late = false
+    add(one, 4)
+    assert_equal(4, count)
+    one.transaction { |tx| add(tx, 5) }
+    before = one.statistics[:connected]
+    assert_raises(Late) { one.transaction { raise Late } }
+    assert_equal([5, before], [count, one.statistics[:connected]], "one that was rolled back goes on")
+  ensure
+    one&.close
+  end
+
   # With innodb_rollback_on_timeout the server rolls back all of it, else the statement alone, and does not say which.
   def test_a_lock_that_was_awaited_for_too_long_ends_the_transaction
     db.transaction do |tx|

@@ -119,6 +119,24 @@ class DBRedisTest < Minitest::Test
     assert_equal(before, db.statistics[:connected])
   end
 
+  under_each("another_database_that_a_transaction_selects_is_nobody_elses") do
+    url = Support::RedisServer.shared.url.delete_suffix("/0")
+    [db, Plait::DB.connect(url, size: 4, protocol: 2)].each do |database|
+      database.query("SET", "a", 1)
+      database.transaction { |tx| tx.query("SELECT", 5) }
+      assert_equal("1", database.query("GET", "a"))
+      database.with { |client| client.multi { |multi| multi.call("select", 5) } }
+      assert_equal("1", database.query("GET", "a"))
+      database.with { |client| client.pipelined { |pipeline| pipeline.call("SELECT", 5) } }
+      assert_equal("1", database.query("GET", "a"))
+      before = database.statistics[:connected]
+      assert_equal(["2"], database.transaction { |tx| tx.query("INCRBYFLOAT", "a", 1) })
+      assert_equal(before, database.statistics[:connected], "a usual transaction costs no connection")
+    ensure
+      database.close
+    end
+  end
+
   under_each("a_wrong_value_costs_no_connection") do
     db.query("PING")
     3.times { assert_raises(TypeError) { db.query("SET", "a", nil) } }

@@ -69,16 +69,15 @@ module Plait
       # @param database [Object] each fiber has one transaction of it at a time
       # @return [Object] the block's value
       def around(database)
-        key = key_of(database)
-        return yield unless Thread.current[key].nil?
+        return yield if committed.key?(database)
 
         begin
-          Thread.current[key] = false
+          committed[database] = false
           yield
         rescue *INTERRUPTS => e
-          Thread.current[key] ? raise_instead(CommittedLate.new, e) : raise
+          committed[database] ? raise_instead(CommittedLate.new, e) : raise
         ensure
-          Thread.current[key] = nil
+          committed.delete(database)
         end
       end
 
@@ -87,15 +86,16 @@ module Plait
       # @param answered [#call] (error) => whether the server has refused it
       # @return [Object] the block's value
       def watch(database, answered)
-        key = key_of(database)
-        yield.tap { Thread.current[key] = true unless Thread.current[key].nil? }
+        yield.tap { committed[database] = true if committed.key?(database) }
       rescue *CUTS => e
         raise if e.is_a?(StandardError) && answered.call(e)
 
         raise_instead(CommitUnknown.new, e)
       end
 
-      def key_of(database) = :"plait_commit_#{database.object_id}"
+      # @return [Hash{Object => Boolean}] of each database in whose transaction this fiber is, whether its COMMIT is done. (A
+      #   variable of the fiber for each would be a Symbol that stays.)
+      def committed = Thread.current[:plait_committed] ||= {}.compare_by_identity
     end
     private_constant :Commit
   end

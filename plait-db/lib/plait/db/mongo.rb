@@ -29,7 +29,7 @@ module Plait
       ELSEWHERE = %i[max_lifetime check_after name].freeze
 
       # @return [Mongo]
-      def self.open(address, options) = new(address, options)
+      def self.open(address, options) = new(address.check, options)
 
       # @param address [Address]
       # @param options [Hash] see {DB.connect}
@@ -115,6 +115,8 @@ module Plait
           @generation = Native.fork_generation
           @client
         end
+      rescue ::Mongo::Error::InvalidURI => e
+        raise UsageError, Secrets.hide(e.message), cause: nil # the driver shows the password
       end
 
       # Errors are raised; the driver would also print them.

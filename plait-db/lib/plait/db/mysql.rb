@@ -8,9 +8,10 @@ module Plait
       # the transaction or the statement alone, as innodb_rollback_on_timeout says.
       DEADLOCK = 1213
       LOCK_WAIT = 1205
-      # Statements with a lasting effect, which the drivers can't see, or only in part.
-      LASTING = /\A\s*(?:BEGIN\b(?!\s+NOT)|START\s+TRANSACTION|XA\s+(?:START|BEGIN)|LOCK\s+TABLES?|
-                 SET\s+(?:SESSION\s+|LOCAL\s+|@@(?:SESSION\.|LOCAL\.)?)?AUTOCOMMIT\b)/ix
+      # Statements with a lasting effect, which the drivers can't see, or only in part. Libraries put a comment before them.
+      LASTING = %r{\A(?:\s|/\*.*?\*/|--\s[^\n]*|\#[^\n]*)*+
+                 (?:BEGIN\b(?!\s+NOT)|START\s+TRANSACTION|XA\s+(?:START|BEGIN)|LOCK\s+TABLES?|
+                 SET\s+(?:SESSION\s+|LOCAL\s+|@@(?:SESSION\.|LOCAL\.)?)?AUTOCOMMIT\b)}imx
       # Tells servers apart that answer at the same address.
       IDENTITY = "SELECT CONNECTION_ID(), @@hostname, @@port, @@server_id, @@version"
       # Seconds for each answer of a server that has to end a connection. The driver has to limit the time: an interrupt can't

@@ -21,6 +21,7 @@ module Plait
       # CR_NEW_STMT_METADATA: ALTER TABLE has changed the columns of a prepared statement, which has to be prepared again.
       CHANGED = 2057
       READING = /\A\s*(?:SELECT|SHOW)\b/i
+      ENDS = %w[COMMIT ROLLBACK].freeze
 
       # Options of a connection; the others are options of queries.
       OPTIONS = %i[automatic_close connect_attrs connect_timeout database db dbname default_auth default_file default_group
@@ -138,13 +139,23 @@ module Plait
           thread.join
         end
       end
-      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING, :OPTIONS, :Client, :Batches
+      private_constant :ROWS, :PREPARED, :STREAM, :CHANGED, :READING, :ENDS, :OPTIONS, :Client, :Batches
 
       def self.errors = super + [::Mysql2::Error]
 
       def self.known_options = OPTIONS + ::Mysql2::Client.default_query_options.keys
 
+      # An interrupt between the answer to BEGIN and the block leaves a transaction open, of which the driver does not know.
+      def fit?(_error) = super && !@open
+
       private
+
+      def control(driver, sql)
+        @open = true if sql == begin_statement
+        super.tap { @open = false if ENDS.include?(sql) }
+      end
+
+      def lose(_reason) = super.tap { @open = false }
 
       def connect(**haste)
         refuse(:reconnect, "the driver would go on in the middle of a transaction without its first half")

@@ -42,11 +42,17 @@ module Plait
             if commands.first == ["MULTI"] && commands.last == ["EXEC"]
               client.sends_transaction = true
               client.note_whole_transaction
-            elsif commands.first(config.connection_prelude.size) != config.connection_prelude
+              commands[1...-1].each { |command| client.note(command) }
+            elsif !prelude?(commands, config.connection_prelude)
               commands.each { |command| client.note(command) }
             end
             super
           end
+
+          private
+
+          # The client's own commands on a new connection; by RESP2 there may be none, and each pipeline begins with none.
+          def prelude?(commands, prelude) = prelude.any? && commands.first(prelude.size) == prelude
         end
 
         prepend Guard.around(GUARDED & ::RedisClient.public_instance_methods)
@@ -90,6 +96,8 @@ module Plait
           client = driver.tap { |one| one.sends_transaction = false }
           answers = driver.multi { |multi| yield(Commands.new(multi)) }
         end
+        tidy unless @lent
+        answers
       rescue *Commit::CUTS => e
         raise unless answers || (client&.sends_transaction && commit_unknown?)
 
@@ -130,6 +138,7 @@ module Plait
       def connect_again = Uninterruptible.run { @driver = connect }
 
       def connect
+        @address.host # raises for what URI would show with its password
         middlewares = [Client::Noting, *@options[:middlewares]]
         Client.new(url: @address.url.sub(/\?.*/m, ""), **@options, middlewares: middlewares)
       end

@@ -14,7 +14,7 @@ module Plait
       # Prepared statements that a connection keeps.
       STATEMENTS = 256
 
-      def self.open(address, options) = Database.new(self, address, options)
+      def self.open(address, options) = Database.new(self, address.check, options)
 
       # @return [Hash{Symbol => Object}] the pool's options for such a database, where the caller has none
       def self.pool_options(_address) = {}

@@ -230,6 +230,9 @@ module Plait
       private_constant :NOTHING, :Pace, :Connection, :Values
 
       class << self
+        # The name of a file may have any character.
+        def open(address, options) = Database.new(self, address, options)
+
         # Each connection to a database in memory is a database of its own.
         def pool_options(address) = in_memory?(address) ? { size: 1 } : {}
 
