@@ -76,7 +76,9 @@ class SidekiqTest < Minitest::Test
   end
 
   def test_a_message_of_bytes_is_read_as_far_as_it_can_be
-    assert_equal("d\u00e9j\u00e0 \uFFFD", collect(%w[bytes], Jobs::Fail).first.error.message)
+    messages = collect(%w[bytes odd], Jobs::Fail).map { |outcome| outcome.error.message }
+
+    assert_equal(["d\u00e9j\u00e0 \uFFFD", "in UTF-7"], messages)
   end
 
   def test_a_job_whose_class_can_not_be_loaded_is_told
@@ -278,6 +280,42 @@ class SidekiqTest < Minitest::Test
     end
   end
 
+  # The client of Redis sends a command again whose answer was lost.
+  def test_a_message_that_comes_twice_or_late_counts_once
+    outcomes = nil
+    logged_by_sidekiq do
+      run = Thread.new { run_with_short_patience([1], Jobs::Double, "twice", unserved: 600, unreserved: 600) }
+      order = JSON.parse(take_from("twice")).fetch("args").first
+      kind = Plait::Mechanisms::Sidekiq
+      channel = kind.const_get(:Channel).new(kind.const_get(:Redis).pool(1), order.fetch("run"))
+      %w[returned returned died ended].each { |word| channel.report([word, 0, order.fetch("copy"), "worker"]) }
+      channel.report(["done", 0, ["worker", 1, 0.1], 2])
+      outcomes = run.value
+    end
+
+    assert_equal([2], outcomes.map(&:value))
+    assert_equal(1, redis("LLEN", "queue:twice"))
+  ensure
+    redis("DEL", "queue:twice")
+  end
+
+  # It is as lost: the process lives, and closes the connection by which the caller knows it.
+  def test_an_answer_that_can_not_be_sent_is_told
+    in_folder do |folder|
+      lone do |_, queue|
+        results = Thread.new { run_with_short_patience([folder], Jobs::Wait, queue, deadline: 90) }
+        wait_until { begun(folder) == 1 }
+        redis("ACL", "SETUSER", "default", "-xadd")
+        File.write(File.join(folder, "go"), "")
+        outcome = results.value.first
+
+        assert_instance_of(Plait::WorkerDied, outcome.error)
+      end
+    end
+  ensure
+    redis("ACL", "SETUSER", "default", "+xadd")
+  end
+
   def test_an_item_that_is_never_begun_is_told
     outcomes = nil
     logged_by_sidekiq do
@@ -453,9 +491,9 @@ class SidekiqTest < Minitest::Test
   end
 
   # Looks often, and takes for dead at once what Sidekiq gives a minute.
-  def run_with_short_patience(items, job, queue, unserved: 30, **options)
+  def run_with_short_patience(items, job, queue, unserved: 30, unreserved: 0.5, **options)
     Plait::Mechanisms::Sidekiq.const_get(:Run) # loads the others
-    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0.1, unserved, 0.5, 0.5, 0.5, 0.1)
+    patience = Plait::Mechanisms::Sidekiq.const_get(:LossDetector)::Patience.new(0.1, unserved, unreserved, 0.5, 0.5, 0.1)
     mechanism = Plait::Mechanisms::Sidekiq.new(patience: patience)
     policy = Plait::Mechanisms::Options.new(on_error: unserved < 30 ? :raise : :collect, **options)
     Plait.const_get(:Coordinator).new(mechanism, items, policy, Plait.job(job, queue: queue)).map

@@ -37,6 +37,9 @@ module Jobs
 
   # Fails in as many ways as one can.
   class Fail
+    # Ruby can't convert from UTF-7.
+    MESSAGES = { "bytes" => "d\u00e9j\u00e0 \xFF".b, "odd" => (+"in UTF-7").force_encoding("UTF-7") }.freeze
+
     def call(way)
       case way
       when "raise" then raise(ArgumentError, "no good")
@@ -45,7 +48,7 @@ module Jobs
       when "exit" then exit(3)
       when "symbol" then :symbol
       when "binary" then "\xFF".b
-      when "bytes" then raise("d\u00e9j\u00e0 \xFF".b)
+      when "bytes", "odd" then raise(MESSAGES.fetch(way))
       when "exit thread" then Thread.exit
       else way
       end

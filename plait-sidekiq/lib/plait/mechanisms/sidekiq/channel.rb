@@ -12,8 +12,8 @@ module Plait
       module Redis
         # Seconds between two attempts while it is unreachable.
         PAUSE = 0.5
-        # Its errors during a start, with full memory, or during a failover.
-        PASSING = /\A(LOADING|OOM|BUSY|TRYAGAIN|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN) /
+        # Its errors during a start, with full memory or a full disk, or during a failover.
+        PASSING = /\A(LOADING|OOM|MISCONF|BUSY|TRYAGAIN|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN) /
 
         class << self
           # Connections of its own, as the program has configured Sidekiq's. (Sidekiq's way to get some logs a line at each run.)
@@ -91,7 +91,20 @@ module Plait
         LOST = "Redis has lost the results of this run: it was restarted without its data, or flushed, or has evicted them " \
                "(Sidekiq needs maxmemory-policy noeviction); or this process was stopped for more than #{2 * LIFE} s. Items " \
                "without a result may have been run".freeze
-        private_constant :CALLER, :NONE, :LOST
+        # A process's number is that of its connection, below a random part: a restarted Redis counts connections from 1 again.
+        # Two numbers and a half have room in a Float.
+        CONNECTIONS = 1 << 34
+        PARTS = 1 << 17
+        private_constant :CALLER, :NONE, :LOST, :CONNECTIONS, :PARTS
+
+        class << self
+          # @return [Integer] for a process, which adds the number of its connection
+          def random_part = CONNECTIONS * SecureRandom.random_number(PARTS)
+
+          # @param process [Integer]
+          # @return [Integer] the number of its connection
+          def connection(process) = process % CONNECTIONS
+        end
 
         # @return [String] its name for workers
         attr_reader :id

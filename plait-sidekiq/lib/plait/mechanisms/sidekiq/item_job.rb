@@ -22,7 +22,8 @@ module Plait
         RUNS = 1000
         NUMBERS = 100
 
-        Watched = Struct.new(:channel, :copy)
+        # The number by which an item is known to be reserved; nil before the first look.
+        Watched = Struct.new(:channel, :copy, :number)
 
         @lock = Thread::Mutex.new
 
@@ -42,6 +43,7 @@ module Plait
           @generation = Native.fork_generation
           @lock = Thread::Mutex.new
           @connection = Redis.pool(1)
+          @random_part = Channel.random_part
           @former = []
           @items = {}.compare_by_identity
           @runs = {}
@@ -61,16 +63,29 @@ module Plait
           end
         end
 
+        # Closes the connection. Items that ended here without an answer count as lost; living ones are reserved again.
+        def part
+          forget_number
+          @connection.with(timeout: Channel::LIFE, &:close)
+        end
+
         private
 
-        # @return [Integer] of the connection; the run knows to which process it belongs
+        # @return [Integer] of this process; the run knows its identity
         def number_for(channel)
-          number = (@number ||= @connection.with { |redis| redis.call("CLIENT", "ID") })
-          introduce(channel, number) unless @runs[channel.id] == number
+          number = (@number ||= @random_part + @connection.with { |redis| redis.call("CLIENT", "ID") })
+          introduce(channel, number)
           number
         end
 
+        def forget_number
+          @former = [*@former, *@number].last(NUMBERS)
+          @number = nil
+        end
+
         def introduce(channel, number)
+          return if @runs[channel.id] == number
+
           channel.report(["process", number, identity])
           @lock.synchronize do
             @runs.shift if @runs.size >= RUNS
@@ -110,13 +125,15 @@ module Plait
 
         # The question keeps the connection open, and shows whether it is still the same one.
         def look
-          runs = @lock.synchronize { @items.values }.group_by { |item| item.channel.id }
-          number, *wanted = Redis.patiently(LOOK) { ask_about(runs.each_value.map { |items| items.first.channel }) }
-          renew(runs, number) unless number == @number
-          end_runs(runs.keys.zip(wanted).filter_map { |id, there| id if there.zero? })
+          channels = living.map(&:channel).uniq(&:id)
+          connection, *wanted = Redis.patiently(LOOK) { ask_about(channels) }
+          renew(@random_part + connection)
+          end_runs(channels.zip(wanted).filter_map { |channel, there| channel.id if there.zero? })
         rescue StandardError
           nil # Redis is unreachable, or all connections are in use: the next look follows
         end
+
+        def living = @lock.synchronize { @items.values }
 
         def ask_about(channels)
           @connection.with do |redis|
@@ -127,14 +144,15 @@ module Plait
           end
         end
 
-        # The connection was cut, and its number counts as dead soon.
-        def renew(runs, number)
-          runs.each_value do |items|
+        # The connection was cut, and its former number counts as dead soon. An item may have been reserved by that one just now.
+        def renew(number)
+          living.reject { |item| item.number == number }.group_by { |item| item.channel.id }.each_value do |items|
             channel = items.first.channel
             introduce(channel, number)
             channel.reserve_again(items.map(&:copy), number)
+            items.each { |item| item.number = number }
           end
-          @former = [*@former, @number].last(NUMBERS)
+          forget_number unless number == @number
           @number = number
         end
 
@@ -218,13 +236,20 @@ module Plait
           Presence.here.over(@channel, @copy) { |work| send_outcome(work.call { attempt(order) }) }
           left = true
         rescue Interruption
+          report(["ended", @index, @copy])
           left = true
-          report(["ended", @index])
-        rescue Exception # rubocop:disable Lint/RescueException -- no error of a job ends the thread
+        rescue ::Sidekiq::Shutdown
           left = true
           raise
         ensure
-          report(["died", @index, identity]) unless left || process_ends?
+          give_up unless left || process_ends?
+        end
+
+        # The thread was ended, or its answer can't be sent: the caller must not wait for it.
+        def give_up
+          report(["died", @index, @copy, identity])
+        rescue StandardError
+          Presence.here.part
         end
 
         # @return [Boolean] whether Sidekiq has put the job back already
@@ -250,7 +275,7 @@ module Plait
 
         # The process ends before the job: Sidekiq has put it back into its queue, and then raised this error.
         def give_back(shutdown)
-          report(["returned", @index, identity])
+          report(["returned", @index, @copy])
           raise shutdown
         end
 

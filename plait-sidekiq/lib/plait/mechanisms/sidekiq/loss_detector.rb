@@ -55,18 +55,19 @@ module Plait
           @redis = redis
         end
 
-        # @param numbers [Array<Integer>] of connections
-        # @return [Array<Integer>] closed ones; none where Redis does not allow the question
+        # @param numbers [Array<Integer>] of processes
+        # @return [Array<Integer>] the ones whose connection is closed; none where Redis does not allow the question
         def gone(numbers)
           return [] if @refused
 
           server, connections = @redis.with do |redis|
             redis.pipelined do |pipeline|
               pipeline.call("INFO", "server")
-              pipeline.call("CLIENT", "LIST", "ID", *numbers)
+              pipeline.call("CLIENT", "LIST", "ID", *numbers.map { |number| Channel.connection(number) })
             end
           end
-          another_server?(server[/^run_id:(\w+)/, 1]) ? [] : numbers - connections.scan(/^id=(\d+)/).map { |(id)| id.to_i }
+          open = connections.scan(/^id=(\d+)/).map { |(id)| id.to_i }
+          another_server?(server[/^run_id:(\w+)/, 1]) ? [] : numbers.reject { |number| open.include?(Channel.connection(number)) }
         rescue ::RedisClient::CommandError => e
           raise unless e.message.match?(/\A(NOPERM|ERR)/)
 

@@ -87,7 +87,7 @@ module Plait
           def words(description)
             cause = description[:cause]
             { "classes" => description[:classes], "message" => text(description[:message]),
-              "backtrace" => description[:backtrace]&.map { |line| text(line) }, "cause" => cause && words(cause) }
+              "backtrace" => description[:backtrace]&.map { |line| text(line.to_s) }, "cause" => cause && words(cause) }
           end
 
           # Messages of drivers in BINARY are often UTF-8.
@@ -95,6 +95,8 @@ module Plait
             return string.dup.force_encoding(Encoding::UTF_8).scrub if string.encoding == Encoding::BINARY
 
             string.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+          rescue EncodingError # such as UTF-7, which Ruby can't convert
+            text(string.b)
           end
 
           def described(words)

@@ -26,6 +26,9 @@ module Plait
         COPIES = 3
         # Items sent at once, and copies forgotten at once; raising it saves commands of Redis, and the first ones start later.
         BATCH = 50
+        # Messages of one copy: they may come twice, or when another copy has replaced it.
+        OF_COPY = %w[returned ended died].freeze
+        private_constant :OF_COPY
 
         def initialize(job, policy, limit, patience: LossDetector::PATIENCE)
           super()
@@ -38,7 +41,7 @@ module Plait
           @client = ::Sidekiq::Client.new(pool: @redis)
           @losses = LossDetector.new(Processes.new(@redis), job.queue, patience)
           @tasks = {}
-          @workers = {} # by the number of their connection
+          @workers = {} # by their number
           @unsent = []
           @settled = [] # copies that can be forgotten
           @ready = []
@@ -197,14 +200,18 @@ module Plait
         def take_message(kind = nil, index = nil, *rest)
           return @workers[index] = rest.first if kind == "process"
 
-          task = @tasks[index] or return
+          task = @tasks[index]
+          take_news(task, kind, rest) if task && !(OF_COPY.include?(kind) && rest.first != task.copy)
+        end
+
+        def take_news(task, kind, rest)
           case kind
           when "attempt" then task.attempt(rest.first)
           when "returned" then give_back(task)
           when "done" then settle(task, rest.first, value: rest.last)
           when "failed" then settle(task, rest.first, error: Plain.to_error(rest.last))
           when "ended" then end_task(task)
-          when "died" then lose_thread(task, *rest)
+          when "died" then lose_thread(task, rest.last)
           end
         end
 
@@ -222,7 +229,8 @@ module Plait
           return @tasks.delete(task.index) if @over
 
           lose(task, WorkerDied.new("the thread of Sidekiq's process #{worker} that ran item #{task.index} ended before it " \
-                                    "answered: its job ended it (Thread.exit), or a kill did"))
+                                    "answered: its job ended it (Thread.exit), or a kill did, or the answer could not be " \
+                                    "sent (see the log of this process)"))
         end
 
         # With times of the caller's clock: the worker has another one.
