@@ -150,7 +150,7 @@ module Plait
 
       # @yieldparam call [Call] the block sends it, and gives it the response
       # @return [Object] the block's value
-      # @raise [Exception] of the call or of a hook
+      # @raise [Exception] of the call, or of `before` or `after`
       def around(call, at = 0, &block)
         hook = @hooks[at] or return send_out(call, &block)
         hook.before(call)
