@@ -48,6 +48,7 @@ class ArchitectureTest < Minitest::Test
       "plait/lib/plait/mechanisms/processes/child_process.rb" => "makes what a body prints come in whole lines",
       "plait/lib/plait/mechanisms/scheduler/ending.rb" => "another error is under way, which alone can be raised",
       "plait/lib/plait/mechanisms/processes/forking.rb" => "flushes before it forks; warns of a full disk at a worker's end",
+      "plait-http/lib/plait/http/hooks.rb" => "an error hook that fails: its error would hide that of the call",
       "plait-server/lib/plait/server/access_log.rb" => "its file may be standard output, as containers want it",
       "plait-server/lib/plait/server/logs.rb" => "sends them to files",
       "plait-io/lib/plait/io/orphaned_fork.rb" => "a process that leaves by exit! at once says why; no other process could",

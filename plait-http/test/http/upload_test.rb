@@ -188,7 +188,7 @@ class HTTPUploadTest < Minitest::Test
     assert_equal([65_536 + 9, 65_536 + 9, 18_928 + 8, 5], sizes)
   end
 
-  # Each read of a path begins anew.
+  # Each read of a path starts again at its beginning.
   def test_a_path_is_no_body
     [Pathname("/etc/hostname"), Dir.new("/")].each do |path|
       [-> { Plait::HTTP::Request.new(:post, "http://h/", body: path) },

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "database"
 require_relative "driver"
 require_relative "result"
 require_relative "session"

@@ -30,7 +30,7 @@ module Plait
           Sequence.new(object) if object.respond_to?(:each)
         end
 
-        # Each read of a path begins anew.
+        # Each read of a path starts again at its beginning.
         # @raise [UsageError]
         def refuse_path(object)
           path = object.is_a?(Dir) || (defined?(::Pathname) && object.is_a?(::Pathname))

@@ -184,7 +184,7 @@ module Plait
       def telling_of_slowness
         seconds = @configuration.boot_timeout
         teller = Thread.new do
-          sleep(*(seconds if seconds.finite?)) # for ever otherwise
+          sleep(*(seconds if seconds.finite?)) # without an end otherwise
           @notice.call("#{@configuration.rackup} is being loaded for #{seconds} s by now: nothing is served")
         end
         yield

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms/scheduler"
+require_relative "watch"
 
 module Plait
   class Server

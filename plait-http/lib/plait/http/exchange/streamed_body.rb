@@ -60,13 +60,13 @@ module Plait
         # @raise [UsageError] where nothing is left to read
         def check
           raise UsageError, "the body of this response can only be read within the block that was given the response" if @over
-          raise UsageError, "the body of this response was read before: it comes once" if @begun
+          raise UsageError, "the body of this response was read before: it comes once" if @reading
         end
 
         # @raise (see #check)
         def each
           check
-          ours = @begun = true
+          ours = @reading = true
           receive do |piece|
             ours = false
             yield(piece)

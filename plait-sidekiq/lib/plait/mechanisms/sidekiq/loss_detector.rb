@@ -3,6 +3,7 @@
 require "json"
 require "sidekiq/api"
 require "plait/mechanisms/mechanism"
+require_relative "channel"
 
 module Plait
   module Mechanisms
