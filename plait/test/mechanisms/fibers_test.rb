@@ -474,6 +474,37 @@ class FibersTest < Minitest::Test
         check(ended.sort == [1, 2, 3, 4])
       end
     RUBY
+    wakes_the_scope_once_for_tasks_that_end_together: <<~RUBY,
+      values = Plait.run(on: :fibers) do |s|
+        first, = Array.new(3) { s.async { sleep(0.05).then { 1 } } }
+        last = s.async { sleep(0.2).then { 2 } }
+        [first.value, last.value]
+      end
+      check(values == [1, 2])
+      over = false
+      Plait.run(on: :fibers) do |s|
+        first, = Array.new(3) { s.async { sleep(0.05) } }
+        s.async { sleep(0.2).then { over = true } }
+        first.wait
+      end
+      check(over)
+    RUBY
+    cancels_a_scope_inside_of_its_task: <<~RUBY,
+      errors = Plait.run(on: :fibers) { |s| [s.async { s.cancel.then { sleep(60) } }].map { |one| one.wait.error.class } }
+      check(errors == [Plait::CancelledError])
+    RUBY
+    offloads_inside_of_offloaded_blocks: <<~RUBY,
+      size = Plait.module_eval("Offload")::Pool::DEFAULT_SIZE
+      begun = Thread::Queue.new
+      task.with_timeout(60) do
+        nested = lambda do
+          begun << 1
+          sleep(0.001) until begun.size == size
+          Sync { Plait.offload { 1 } }
+        end
+        check(Array.new(size) { task.async { Plait.offload(&nested) } }.sum(&:wait) == size)
+      end
+    RUBY
     ends_a_block_whose_tasks_run_in_threads: <<~RUBY,
       beside = task.async { sleep(0.05).then { 7 } }
       begin

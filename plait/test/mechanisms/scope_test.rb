@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/patience"
 require "plait"
 require "timeout"
 require "tmpdir"
@@ -72,6 +73,37 @@ class ScopeTest < Minitest::Test
     end
   end
 
+  # --- The end
+
+  def test_a_task_that_another_thread_starts_when_all_are_over
+    ends = Thread::Queue.new
+    within do
+      Plait.run(on: :threads) do |scope|
+        scope.define_singleton_method(:wait_until) do |&condition|
+          super(&condition).tap { Thread.new { async { sleep(0.05).then { ends << 1 } } if ends.empty? }.join }
+        end
+        scope.async { ends.empty? }
+      end
+    end
+    refute_empty(ends, "the scope has ended before its task")
+  end
+
+  def test_a_second_interruption_while_the_tasks_end
+    %i[threads fibers].each do |on|
+      steps, gate = Array.new(2) { Thread::Queue.new }
+      Support::Patience.patiently do
+        caller = Thread.new { interrupted_run(on, steps, gate) }
+        assert_equal(:ending, steps.pop)
+        caller.raise(IOError)
+        refute(caller.join(0.2), "the run has not waited for its task's end on #{on}")
+        gate << 1
+        assert_equal([:ended, :over], [steps.pop, within { caller.value }])
+      ensure
+        gate << 1
+      end
+    end
+  end
+
   # --- Other threads than that of the loop
 
   def test_a_task_on_a_fiber_that_another_thread_waits_for
@@ -102,6 +134,20 @@ class ScopeTest < Minitest::Test
   def test_that_one_can_not_start
     error = assert_raises(Plait::UsageError) { Plait.run(on: :fibers) { |scope| Plait.offload { scope.async { 1 } } } }
     assert_match(/in the thread of its loop/, error.message)
+  end
+
+  def test_a_task_that_is_started_between_the_last_ones_end_and_the_scopes
+    over = false
+    within do
+      Plait.run(on: :fibers) do
+        Plait.run(on: :fibers) do |scope|
+          gate = Thread::Queue.new
+          Fiber.schedule { gate.pop.then { scope.async { sleep(0.05).then { over = true } } } }
+          scope.async { gate << 1 }
+        end
+        assert(over, "the scope has ended before its task")
+      end
+    end
   end
 
   # --- A block in a fiber, its tasks in threads
@@ -188,6 +234,23 @@ class ScopeTest < Minitest::Test
   private
 
   def within(&block) = Timeout.timeout(LIMIT, &block)
+
+  # Its block fails, and its task ends when the gate is opened.
+  def interrupted_run(mechanism, steps, gate)
+    Plait.run(on: mechanism) do |scope|
+      begun = Thread::Queue.new
+      scope.async { ensuring(-> { (steps << :ending) && gate.pop && (steps << :ended) }) { (begun << 1) && sleep } }
+      begun.pop.then { raise KeyError }
+    end
+  rescue IOError
+    :over
+  end
+
+  def ensuring(last)
+    yield
+  ensure
+    last.call
+  end
 
   def eager?(mechanism) = mechanism == :sequence
 end

@@ -43,7 +43,8 @@ module Plait
     def wake(fiber) = @scheduler.unblock(self, fiber)
 
     # Ruby's own hook came with 4.0; Async has had a public `raise` of the same meaning for longer.
-    def interrupt(fiber, exception)
+    def interrupt(fiber, exception, &valid)
+      return interrupt_later(fiber, exception, &valid) if fiber.equal?(Fiber.current)
       return unless yield
 
       if @scheduler.respond_to?(:fiber_interrupt)
@@ -52,6 +53,16 @@ module Plait
         @scheduler.raise(fiber, exception)
       else
         fiber.raise(exception)
+      end
+    end
+
+    private
+
+    # No fiber can raise into itself where it waits next.
+    def interrupt_later(...)
+      Fiber.schedule do
+        sleep(0)
+        interrupt(...)
       end
     end
   end

@@ -69,12 +69,12 @@ module Plait
       finished = true
       value
     rescue Exception => e # rubocop:disable Lint/RescueException -- an exception that ends the block ends its tasks
-      finished = true
       end_tasks
+      finished = true
       settle
       raise e # by name: on JRuby, cancelling the others has overwritten $!
     ensure
-      end_tasks unless finished # break, throw or return
+      end_tasks unless finished # break, throw, return, or an interruption of their end
     end
 
     # @api private
@@ -124,15 +124,19 @@ module Plait
       @waits = Waits.new
       @waiting = 0
       @open = true
+      @cancelled = nil
     end
 
     def synchronize(&block) = @lock.synchronize(&block)
 
     def end_tasks
       @open = false
-      cancel
+      cancel_once
       wait_for_all
     end
+
+    # What interrupts the wait for their end must not interrupt their `ensure` parts.
+    def cancel_once = @cancelled ||= cancel
 
     # A task with a thread of its own ends here.
     def interrupted(_task, _interruption) = nil
@@ -241,10 +245,19 @@ module Plait
       synchronize { @waits.leave(runner) }
     end
 
+    # Until it is closed, another thread may start a task.
     def wait_for_all
-      wait_until { @running.empty? && @backlog.empty? }
-      synchronize { @open = false }
+      wait_until { over? } until synchronize { close_if_over }
     end
+
+    def close_if_over
+      return false unless over?
+
+      @open = false
+      true
+    end
+
+    def over? = @running.empty? && @backlog.empty?
 
     # Waits for something that {#announce} tells of.
     def wait_until

@@ -63,12 +63,9 @@ module Plait
 
         def start(task) = @loop.spawn(task)
 
+        # Another library's loop may wake it for another reason, and what was true may no longer be so when it goes on.
         def wait_until(&condition)
-          return if yield
-
-          @loop.park do |wait|
-            @waiters[wait] = condition
-          end
+          @loop.park { |wait| @waiters[wait] = condition } until yield
         ensure
           @waiters.delete_if { |_, held| held.equal?(condition) }
         end
@@ -77,7 +74,8 @@ module Plait
           @outsiders.dup.each { |queue| queue << true } unless @outsiders.empty?
           return if @waiters.empty?
 
-          @waiters.each { |wait, condition| @loop.wake(wait) if condition.call }
+          # Each once: a second wake-up on another library's loop would end a later wait.
+          @waiters.delete_if { |wait, condition| condition.call && (@loop.wake(wait) || true) }
         end
 
         # All of a loop's fibers share its thread, and none is preempted: there is nothing to lock.

@@ -77,7 +77,7 @@ module Plait
       # When the main thread ends, it kills all others: threads that have not started by then never say that they have ended.
       def end_tasks
         @open = false
-        cancel
+        cancel_once
         until @running.empty?
           wait_a_moment
           dead_tasks.each { |task| finish(task, nil, CancelledError.new) }
