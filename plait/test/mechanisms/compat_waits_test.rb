@@ -217,6 +217,23 @@ class CompatWaitsTest < Minitest::Test
     assert_equal([["child: nil", "fiber in parent", "parent: Plait::Scheduler, 0"], ""], [lines.sort, result.err])
   end
 
+  # Of a library that was there before, and waits.
+  def test_a_hook_in_the_child_finds_no_fibers
+    result = Support::FreshRuby.run(<<~RUBY)
+      hook = nil
+      Process.singleton_class.prepend(Module.new { define_method(:_fork) { super().tap { |pid| hook.call if pid.zero? } } })
+      require "plait"
+      parent = Process.pid
+      hook = -> { sleep(0.05) }
+      Plait.map([1, 2, 3], on: :fibers) do |n|
+        sleep(0.02 * n)
+        Process.wait(fork { exit!(0) }) if n == 1
+        $stdout.syswrite(Process.pid == parent ? n : "child")
+      end
+    RUBY
+    assert_equal([%w[1 2 3], ""], [result.out.chars.sort, result.err])
+  end
+
   # --- Priorities
 
   # The native part lends the thread a higher one at an unlock for which somebody waits.

@@ -17,6 +17,43 @@ class MisuseTest < Minitest::Test
   # The number of a user who may nothing.
   NOBODY = 65_534
 
+  # --- A body that forks
+
+  # The child goes on in the block, and must not go on with the run.
+  {
+    "item whose child exits" => ["(pid = fork) || exit(3)", 3],
+    "item whose child returns" => ["(pid = fork) || next", 0],
+    "offloaded block whose child exits" => ["pid = Plait.offload { fork || exit(3) }", 3],
+    "offloaded block whose child returns" => ["pid = Plait.offload { fork } || next", 0]
+  }.each do |name, (forking, status)|
+    define_method(:"test_an_#{name.tr(" ", "_")}") do
+      %i[threads fibers hybrid auto].product(["", "on_error: :collect", "timeout: 60"]) do |on, option|
+        result = Support::FreshRuby.run(<<~RUBY)
+          require "plait"
+          $stdout.sync = true
+          parent = Process.pid
+          Plait.map([*1..6], on: :#{on}, limit: 2, #{option}) do |n|
+            puts "item \#{n} in a child" unless Process.pid == parent
+            next unless n == 1
+            #{forking}
+            puts Process.wait2(pid).last.exitstatus
+          end
+        RUBY
+        assert_equal(["#{status}\n", ""], [result.out, result.err], [on, option])
+      end
+    end
+  end
+
+  def test_an_item_on_a_process_whose_child_returns
+    outcomes = Plait.map(1..6, on: :processes, limit: 2, on_error: :collect) do |n|
+      next n unless n == 1
+
+      (pid = fork) || next
+      Process.wait2(pid).last.exitstatus
+    end
+    assert_equal([0, 2, 3, 4, 5, 6], outcomes.map(&:value))
+  end
+
   # --- A body that ends its own thread
 
   def test_a_body_that_ends_its_thread_fails_alone

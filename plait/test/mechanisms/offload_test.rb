@@ -132,6 +132,20 @@ class OffloadTest < Minitest::Test
     assert_predicate(waited_for, :closed?)
   end
 
+  def test_a_stop_that_fails_hides_nothing
+    events = Queue.new
+    seen = nil
+    with_scheduler do |scheduler|
+      fiber = Fiber.schedule do
+        Plait.offload(stop: -> { raise IOError }) { noted(events, :begun) { sleep } }
+      rescue Cancelled, IOError => e
+        seen = [e.class, *drain(events)]
+      end
+      Fiber.schedule { wait_until { !events.empty? }.then { scheduler.interrupt(fiber, Cancelled) } }
+    end
+    assert_equal([Cancelled, :begun, :ended], seen)
+  end
+
   def test_what_ends_by_itself_is_not_stopped
     in_fiber { assert_equal(1, Plait.offload(stop: -> { flunk }) { 1 }) }
     assert_equal(1, Plait.offload(stop: -> { flunk }) { 1 })
@@ -413,6 +427,22 @@ class OffloadTest < Minitest::Test
     refute_predicate(pool, :stale?)
   ensure
     pool.close
+  end
+
+  # Which goes on with the loop, and without all other threads.
+  def test_a_daemon
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait"
+      Fiber.set_scheduler(Plait::Scheduler.new)
+      Fiber.schedule do
+        Plait.offload { 1 }
+        Process.daemon(true, true)
+        $stdout.syswrite(Plait.timeout(60) { Plait.offload { "2" } })
+      ensure
+        exit!(0)
+      end
+    RUBY
+    assert_equal(["2", ""], [result.out, result.err])
   end
 
   def test_asyncs_scheduler

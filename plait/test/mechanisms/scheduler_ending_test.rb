@@ -85,7 +85,7 @@ class SchedulerEndingTest < Minitest::Test
   # By an interrupt, before the loop has it back.
   def test_a_fiber_that_ends_while_it_is_idle_gets_no_job
     job = Class.new { def run = nil }.new
-    scheduler = Class.new { def slice_left? = true }.new
+    scheduler = Struct.new(:abandoned?, :slice_left?).new(false, true)
     strands = Plait::Scheduler.const_get(:Strands).new(scheduler) { raise KeyError }
     2.times do
       strands.push(job)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../native"
 require_relative "interruption"
 require_relative "options"
 require_relative "state"
@@ -18,9 +19,8 @@ module Plait
       @execution = execution
       @timed = policy.timed?
       @plain = !@timed && execution.nil?
-      @retrying = policy.retries.count.positive?
       @storage = Mechanisms::State.storage
-      @quick = @plain && !@retrying && @storage.nil?
+      @quick = @plain && policy.retries.count.zero? && @storage.nil?
     end
 
     # Starts the threads that a first call would start.
@@ -30,20 +30,22 @@ module Plait
     # @param made [Integer] attempts that ended with the death of their worker
     # @yieldparam number [Integer] of an attempt, from 1
     # @yieldparam running [Boolean] whether it begins now; else it has failed, and there is a pause before the next
-    # @return [Outcome] with the error of the body, if there was one; only an {Mechanisms::Interruption} passes through
+    # @return [Outcome] with the error of the body, if there was one; what passes through is an {Mechanisms::Interruption},
+    #   and what ends a child that the body has forked
     def call(index, item, worker = nil, made: 0)
       hold(made) if made.positive?
       Mechanisms::State.inherit(@storage) if @storage
       started = Deadline.now
       attempts = made
+      generation = Native.fork_generation
       begin
         attempts += 1
         yield attempts, true if block_given?
         value = @plain ? @body.call(item) : run(item)
-      rescue Mechanisms::Interruption
-        raise
       rescue Exception => e # rubocop:disable Lint/RescueException -- `exit` and Interrupt belong to the caller
-        if @retrying && (pause = pause_after(e, attempts))
+        raise if through?(e, generation)
+
+        if (pause = pause_after(e, attempts))
           yield attempts, false if block_given?
           sleep(pause)
           retry
@@ -58,13 +60,14 @@ module Plait
     # @yieldparam outcome [Outcome] a failed one
     # @return [Object, nil] the value
     def value(index, item, worker, &block)
+      generation = Native.fork_generation
       return value_of(call(index, item, worker), &block) unless @quick
 
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC) # inlined: it runs for each item
       @body.call(item)
-    rescue Mechanisms::Interruption
-      raise
     rescue Exception => e # rubocop:disable Lint/RescueException -- as above
+      raise if through?(e, generation)
+
       yield Outcome.new(index: index, item: item, error: e, started_at: started, finished_at: Deadline.now, worker: worker)
       nil
     end
@@ -76,6 +79,9 @@ module Plait
     end
 
     private
+
+    # @return [Boolean] whether it is no outcome: it ends the attempt, or a child that the item has forked
+    def through?(error, generation) = error.is_a?(Mechanisms::Interruption) || Native.fork_generation != generation
 
     def value_of(outcome)
       yield outcome unless outcome.ok?

@@ -16,7 +16,8 @@ module Plait
       scheduler = Fiber.current_scheduler
       return yield unless scheduler
 
-      scheduler.respond_to?(:offload_pool) ? scheduler.offload_pool.call(stop: stop, &block) : shared.call(stop: stop, &block)
+      pool = scheduler.respond_to?(:offload_pool) ? scheduler.offload_pool : shared
+      pool.mine? ? yield : pool.call(stop: stop, &block)
     end
 
     # For the fibers of other schedulers; a scheduler of ours has, and closes, a pool of its own.
@@ -59,7 +60,10 @@ module Plait
       end
 
       # @return [Boolean] whether it is closed, or its threads stayed behind in the parent of a fork
-      def stale? = @closed || @generation != Native.fork_generation
+      def stale? = @closed || forked?
+
+      # @return [Boolean] whether the current thread is one of its own: all might wait for one another
+      def mine? = @threads.include?(Thread.current)
 
       # Ends the idle threads now and the busy ones after their job.
       def close
@@ -69,6 +73,9 @@ module Plait
         end
         @threads.dup.each(&:join)
       end
+
+      # @return [Boolean] whether its threads stayed behind in the parent of a fork
+      def forked? = @generation != Native.fork_generation
 
       private
 
@@ -95,7 +102,7 @@ module Plait
 
       def work
         Mechanisms::State.clear # a thread inherits the storage of the fiber that starts it
-        while (job = next_job)
+        while !forked? && (job = next_job)
           # An exception that came after its job, or while the thread was idle, must not hit the next job. Ruby must not be
           # asked for its class: Ruby 3.1 takes all that is pending, a kill and an exception too, for a class, and crashes.
           drop_exceptions if Thread.pending_interrupt?
@@ -104,7 +111,7 @@ module Plait
       ensure
         @lock.synchronize do
           leave
-          succeed unless @jobs.empty?
+          succeed unless @jobs.empty? || forked?
         end
       end
 
@@ -159,6 +166,7 @@ module Plait
         @block = block
         @storage = Mechanisms::State.storage
         @stop = stop
+        @generation = Native.fork_generation
         @done = Thread::Queue.new # a fiber that pops it waits in its scheduler
         @lock = Mutex.new
       end
@@ -173,6 +181,8 @@ module Plait
           @value = Thread.handle_interrupt(Exception => :immediate) { @block.call }
           @error = nil
         rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the fiber
+          raise unless Native.fork_generation == @generation # it ends a child that the block has forked
+
           @error = e
         ensure
           finish
@@ -218,11 +228,18 @@ module Plait
       def stop
         return unless interrupt_thread
 
-        @stop&.call
+        call_stop
         killer = start_killer
         await_stop
       ensure
         killer&.kill
+      end
+
+      # Its error would hide what has ended the wait.
+      def call_stop
+        @stop&.call
+      rescue StandardError
+        nil
       end
 
       # Where the system gives no thread, its block may take as long as it likes.

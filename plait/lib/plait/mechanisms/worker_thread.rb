@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../native"
 require_relative "attempt"
 require_relative "interruption"
 require_relative "state"
@@ -56,7 +57,8 @@ module Plait
 
     def work(number, queue, finished)
       Mechanisms::State.clear # a thread inherits the storage of the fiber that starts it
-      while (task = queue.pop)
+      generation = Native.fork_generation
+      while Native.fork_generation == generation && (task = queue.pop) # a child that an item has forked takes none
         return perform_all(number, task, finished) if task.is_a?(Series)
 
         perform(number, task, finished)
@@ -87,8 +89,9 @@ module Plait
     # An interruption may arrive anywhere: what is not done then is no longer needed. One nil says that it is over.
     def perform_all(number, series, finished)
       index = nil
+      generation = Native.fork_generation
       Mechanisms::Interruption.admit do
-        while (index = series.advance)
+        while Native.fork_generation == generation && (index = series.advance)
           series.perform(index, number) { |outcome| finished << outcome }
           Mechanisms::State.clear
         end

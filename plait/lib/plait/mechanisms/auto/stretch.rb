@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../native"
 require_relative "../mechanism"
 require_relative "../state"
 
@@ -24,6 +25,7 @@ module Plait
           @attempt = attempt
           @items = []
           @done = []
+          @generation = Native.fork_generation
         end
 
         # @return [Boolean] whether added items may stay behind: take them by {#leftover}
@@ -53,7 +55,8 @@ module Plait
             State.clear
             @done << outcome
             @current = nil
-            break if outcome.finished_at > limit
+            # A child that the item has forked takes no other.
+            break if outcome.finished_at > limit || Native.fork_generation != @generation
           end
         end
 

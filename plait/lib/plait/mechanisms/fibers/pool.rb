@@ -144,7 +144,7 @@ module Plait
         def work(own)
           while (index = @series.advance)
             @series.perform(index, @slot) { |outcome| @pool.fail(outcome) }
-            return true if State.left?(own) || !@loop.slice_left?
+            return true if State.left?(own) || !@loop.slice_left? || @loop.abandoned?
           end
           false
         end

@@ -8,7 +8,24 @@ module Plait
 
       # Ruby hands the child of a fork its parent's scheduler and, with it, all of its parent's fibers.
       module Fork
-        def self.install = Process.singleton_class.prepend(self)
+        ORIGINAL = :fork_before_plait
+        private_constant :ORIGINAL
+
+        # In place of Ruby's own, beneath all that is prepended: another library's hook, which may wait in the child, must find
+        # no fibers there.
+        def self.install
+          process = Process.singleton_class
+          keep_original(process) unless process.private_method_defined?(ORIGINAL)
+          process.define_method(:_fork, instance_method(:_fork))
+        end
+
+        def self.keep_original(process)
+          process.define_method(ORIGINAL, innermost(Process.method(:_fork)).unbind)
+          process.send(:private, ORIGINAL)
+        end
+
+        def self.innermost(method) = method.super_method ? innermost(method.super_method) : method
+        private_class_method :keep_original, :innermost
 
         def self.detach
           scheduler = Fiber.scheduler
@@ -19,7 +36,7 @@ module Plait
         end
 
         def _fork
-          super.tap { |pid| Fork.detach if pid.zero? }
+          fork_before_plait.tap { |pid| Fork.detach if pid.zero? }
         end
       end
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../native"
 require_relative "../attempt"
 require_relative "../interruption"
 require_relative "../mechanism"
@@ -20,6 +21,7 @@ module Plait
           @attempt = attempt
           @execution = Execution.new(attempt, @answers)
           main = Thread.current
+          @generation = Native.fork_generation
           @guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) }, recall: method(:recall))
         end
 
@@ -29,7 +31,7 @@ module Plait
         rescue Interruption, Errno::EPIPE
           nil # EPIPE: the parent is gone
         rescue Exception => e # rubocop:disable Lint/RescueException -- the parent tells it to the caller
-          @answers.crash(e)
+          @answers.crash(e) unless forked?
           raise
         ensure
           @guard.leave
@@ -46,11 +48,14 @@ module Plait
           while (index, made, payload = @intake.next)
             outcome = @execution.call(index, made, payload, 0)
             State.clear
-            break if @guard.stopped?
+            break if @guard.stopped? || forked?
 
             @answers.answer(outcome)
           end
         end
+
+        # @return [Boolean] whether this is a child that the item has forked: the answer is its parent's
+        def forked? = Native.fork_generation != @generation
 
         def recall = @answers.returned(@intake.recall)
       end

@@ -118,6 +118,7 @@ module Plait
         own = State.begin_fiber
         while job
           job.run
+          exit if @scheduler.abandoned? # in a child that the job has forked, as when the thread of a fork ends
           own = State.clear(own)
           job = (@jobs.shift if @scheduler.slice_left?) || park
         end
