@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/mechanisms/auto"
+require "support/ractors"
 
 # What `on: :auto` promises beside the contract of all mechanisms: plait/test/contracts/auto_test.rb.
 class AutoTest < Minitest::Test
@@ -158,6 +160,34 @@ class AutoTest < Minitest::Test
       assert_equal(:processes, Plait.last_decision.on)
       assert_equal((0...400).to_a, map(0...400, among: %i[sequence processes]) { |n| burn(0.001) && n })
     end
+  end
+
+  # Its worker is one of a level that is over by then.
+  def test_an_item_that_ends_its_thread_is_tried_again_at_a_later_level
+    other = Thread::Queue.new
+    tries = 0
+    values = Timeout.timeout(60) do
+      map([1, 2], among: %i[sequence fibers], retries: 2) do |n|
+        n == 2 ? other << 2 : (tries += 1) == 1 && other.pop.then { Thread.exit }
+        n
+      end
+    end
+    assert_equal([[1, 2], 2], [values, tries])
+  end
+
+  def test_a_block_that_no_ractor_can_run
+    Support::Ractors.needed
+    outer = []
+    assert_raises(Plait::UnshareableError) { map([1], among: [:ractors]) { |n| outer << n } }
+  end
+
+  # Where a queue has no time limit.
+  def test_a_late_tick_is_no_message
+    mailbox = Plait::Mechanisms.const_get(:Auto)::Mailbox.new([])
+    mailbox.send(:start_ticker)
+    mailbox << mailbox.class::TICK << 1 << mailbox.class::TICK
+    mailbox.settle
+    assert_equal([1], Array.new(mailbox.size) { mailbox.pop })
   end
 
   def test_what_it_can_choose_is_checked

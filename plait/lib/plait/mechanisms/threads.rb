@@ -60,7 +60,7 @@ module Plait
         # @param attempt [#call] runs the item
         # @param made [Integer] attempts made before
         def submit(index, item, attempt = @attempt, made = 0)
-          start_worker if @pending >= @active && @active < @limit
+          start_worker if @pending >= @active && @active < [@limit, 1].max # an item that is tried again at a later level
           @pending += 1
           @queue << [attempt, index, item, made]
         end
@@ -138,6 +138,7 @@ module Plait
           again &&= @attempt.policy.again?(outcome.error, outcome.attempts)
           @queue << [@attempt, outcome.index, outcome.item, outcome.attempts] if again
           replace(outcome.worker)
+          start_worker if again && @active.zero? # all that are there have to end first
           again
         end
 

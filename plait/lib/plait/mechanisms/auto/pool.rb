@@ -264,6 +264,8 @@ module Plait
         rescue UnsupportedError
           @climb.refuse(@level.kind)
           @level = @climb.level
+          raise if apart? # there is no other one
+
           arrange
         end
 
@@ -324,13 +326,14 @@ module Plait
           message
         end
 
-        # No more ticks come.
+        # No more ticks come, and one that is there already can't pass for something else.
         def settle
           return unless @ticker
 
           @ticker.kill
           @ticker.join
           @ticker = nil
+          Array.new(size) { pop }.each { |message| self << message unless message == TICK }
         end
 
         # Before Ruby 3.2 a queue has no time limit.
