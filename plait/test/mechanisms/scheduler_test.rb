@@ -18,6 +18,18 @@ class SchedulerTest < Minitest::Test
     assert_equal(["[1, 1, 1, 1]", ""], [result.out, result.err])
   end
 
+  def test_an_interrupt_leaves_no_entry_of_other_threads_behind
+    came = []
+    main = Thread.current
+    loop_like = Object.new
+    loop_like.define_singleton_method(:ready) { |entry| came << entry and Thread.new { main.raise(IOError) if entry == 1 }.join }
+    selector = Struct.new(:wakeup) { def push(_) = nil }
+    inbox = Plait::Scheduler.const_get(:Inbox).new(loop_like, selector.new)
+    3.times { |n| inbox.push(n + 1) }
+    assert_raises(IOError) { inbox.transfer }
+    assert_equal([1, 2, 3], came)
+  end
+
   # --- Fibers
 
   def test_a_fiber_starts_at_once_and_goes_on_when_its_creator_waits

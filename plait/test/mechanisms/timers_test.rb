@@ -52,6 +52,29 @@ class TimersTest < Minitest::Test
     end
   end
 
+  # As an interrupt does, at each line in turn.
+  def test_an_interruption_loses_none_and_doubles_none
+    { sift_up: -> { push(0) }, sift_down: -> { @timers.due(1) } }.each do |method, change|
+      1.step.find do |line|
+        setup
+        15.times { |n| push(n + 1) }
+        passed = !interrupted?(method, line) { change.call }
+        times = @timers.heap.map(&:at).sort
+        assert_equal(method == :sift_up ? [*0..15] : [*2..15], times, [method, line])
+        @timers.compact
+        assert_equal(times.size, due(100).size)
+        passed
+      end
+    end
+  end
+
+  def interrupted?(method, line)
+    trace = TracePoint.new(:line) { |point| raise(IOError) if point.method_id == method && (line -= 1).zero? }
+    trace.enable { yield && false }
+  rescue IOError
+    true
+  end
+
   def cancel(timer)
     timer.fiber = nil
     @timers.cancelled

@@ -128,7 +128,7 @@ module Plait
       orderly = true
       raise_failure if @failure
     ensure
-      @torn = true unless orderly
+      torn unless orderly
     end
 
     # @return [Boolean] whether no fiber and no job is left
@@ -222,7 +222,10 @@ module Plait
 
     # @return [Offload::Pool]
     # @api private
-    def offload_pool = @offload_pool ||= Offload::Pool.new
+    def offload_pool
+      @offload_pool = Offload::Pool.new if @offload_pool.nil? || @offload_pool.forked? # by Process.daemon, which keeps the loop
+      @offload_pool
+    end
 
     private
 
@@ -235,6 +238,12 @@ module Plait
       LOADING.synchronize { require "io/event" }
       epoll = IO::Event::Selector.const_defined?(:EPoll) && IO::Event::Selector::EPoll
       epoll ? epoll.new(@loop) : IO::Event::Selector.new(@loop)
+    end
+
+    # An interrupt may have left the timers out of order.
+    def torn
+      @torn = true
+      @timers.compact
     end
 
     def poll(bound)
@@ -306,7 +315,12 @@ module Plait
 
       def alive? = true
 
-      def transfer
+      # An interrupt may arrive after each call, and what were half moved would stay behind.
+      def transfer = Uninterruptible.run { move }
+
+      private
+
+      def move
         while (entry = @entries.shift)
           @scheduler.ready(entry)
         end

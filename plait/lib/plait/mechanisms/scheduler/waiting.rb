@@ -111,6 +111,13 @@ module Plait
         compact if @dead > COMPACT_FROM && @dead * 2 > @heap.size
       end
 
+      # Takes the dead ones out, and puts the others in order.
+      def compact
+        @heap.select!(&:fiber)
+        @heap.sort_by!(&:at) # a sorted array is a heap
+        @dead = 0
+      end
+
       # @return [Float, nil] when the next one fires
       def next_at
         drop_dead
@@ -136,12 +143,6 @@ module Plait
         end
       end
 
-      def compact
-        @heap.select!(&:fiber)
-        @heap.sort_by!(&:at) # a sorted array is a heap
-        @dead = 0
-      end
-
       def pop
         first = @heap.first
         last = @heap.pop
@@ -152,32 +153,29 @@ module Plait
         first
       end
 
+      # By swaps: an interrupt, which may arrive at the end of each turn, must find each entry in the heap once.
       def sift_up(index)
         heap = @heap
-        item = heap[index]
-        at = item.at
+        at = heap[index].at
         while index.positive?
           parent = (index - 1) >> 1
           break if heap[parent].at <= at
 
-          heap[index] = heap[parent]
+          heap[index], heap[parent] = heap[parent], heap[index]
           index = parent
         end
-        heap[index] = item
       end
 
       def sift_down(index)
         heap = @heap
-        item = heap[index]
-        at = item.at
+        at = heap[index].at
         while (child = (2 * index) + 1) < heap.size
           child += 1 if child + 1 < heap.size && heap[child + 1].at < heap[child].at
           break if at <= heap[child].at
 
-          heap[index] = heap[child]
+          heap[index], heap[child] = heap[child], heap[index]
           index = child
         end
-        heap[index] = item
       end
     end
     private_constant :Waiting, :Timers
