@@ -69,6 +69,22 @@ class CompatCloseTest < Minitest::Test
     assert_equal(CLOSED, closed_under([server], &:accept))
   end
 
+  # As the threads that wait for it.
+  def test_reopen
+    reader, *others = IO.pipe + IO.pipe
+    others.last << "of the other file"
+    error = nil
+    in_fiber do
+      waiter = Fiber.schedule { error = error_of { Timeout.timeout(LIMIT) { reader.readpartial(1) } } }
+      sleep(0)
+      reader.reopen(others[1])
+      wait_until(what: "the end of the wait") { !waiter.alive? }
+    end
+    assert_equal(CLOSED, error)
+  ensure
+    [reader, *others].each(&:close)
+  end
+
   def test_select
     assert_equal(IOError, closed_under { |reader| IO.select([reader]) }.first)
     assert_equal(IOError, closed_under { |reader| IO.select([reader], nil, nil, PATIENCE) }.first)
@@ -306,6 +322,7 @@ class CompatCloseTest < Minitest::Test
   # @param event [#call] ends the wait, behind another fiber that holds the loop until then
   # @return [Object] what the block returned, or its error
   def closed_by_a_thread(io, meanwhile:, event:)
+    skip("without the extension io-event goes on with the number that it has") unless Plait.const_get(:Native).available?
     gate, opener = IO.pipe
     held = Queue.new
     closed = Queue.new

@@ -41,6 +41,20 @@ class HybridTest < Minitest::Test
     refute_respond_to(Plait::Scheduler.allocate, :blocking_operation_wait)
   end
 
+  def test_an_item_that_ends_its_thread_on_the_pool
+    here = Thread.current
+    [[0, [1, 2, Plait::WorkerDied, 4]], [1, [1, 2, 3, 4]]].each do |retries, expected|
+      died = false
+      outcomes = Plait.map(1..4, on: :hybrid, limit: 1, on_error: :collect, retries: retries) do |n|
+        block_for(BLOCK)
+        (died = true) && Thread.exit if n == 3 && !died && !Thread.current.equal?(here)
+        n
+      end
+      assert(died)
+      assert_equal(expected, outcomes.map { |outcome| outcome.value || outcome.error.class })
+    end
+  end
+
   # --- What it senses
 
   def test_two_items_in_a_row_that_block_send_the_rest_to_the_pool

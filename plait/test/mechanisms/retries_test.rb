@@ -36,6 +36,10 @@ class RetriesTest < Minitest::Test
     assert_equal([1, 3, 9, 10, 10], (1..5).map { |attempts| retries.pause(attempts) })
   end
 
+  def test_no_pause_however_many_attempts
+    assert_equal([0, 0], [1, 5_000].map { |attempts| Retries.from(count: 9_999, base: 0).pause(attempts) })
+  end
+
   def test_jitter_shortens_them_at_random
     retries = Retries.from(count: 9, base: 1, jitter: 0.5)
     pauses = Array.new(100) { retries.pause(1) }

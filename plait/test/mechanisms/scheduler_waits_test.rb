@@ -248,6 +248,24 @@ class SchedulerWaitsTest < Minitest::Test
     assert_processes_together(value: 3) { Process.detach(spawn("sleep #{ONE}; exit 3")).value.exitstatus }
   end
 
+  def test_process_wait_without_a_free_descriptor
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait"
+      Fiber.set_scheduler(Plait::Scheduler.new)
+      Fiber.schedule do
+        pid = spawn("sleep 0.5; exit 3")
+        Process.setrlimit(:NOFILE, 64)
+        files = []
+        begin
+          loop { files << File.open(File::NULL) }
+        rescue Errno::EMFILE
+          print Process.wait2(pid).last.exitstatus
+        end
+      end
+    RUBY
+    assert_equal(["3", ""], [result.out, result.err])
+  end
+
   def test_system_and_backticks
     assert_processes_together(value: true) { system("sleep #{ONE}") }
     assert_processes_together(value: "x\n") { `sleep #{ONE}; echo x` }

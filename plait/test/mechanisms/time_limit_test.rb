@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/fresh_ruby"
+require "support/ractors"
 
 class TimeLimitTest < Minitest::Test
   def test_what_is_in_time_returns
@@ -48,6 +50,19 @@ class TimeLimitTest < Minitest::Test
         flunk("the inner limit claims the outer one's expiry")
       end
     end
+  end
+
+  # Ruby's own clocks refuse it.
+  def test_a_limit_beyond_all_clocks
+    kinds = %i[threads fibers processes] + [*(:ractors unless Support::Ractors.unavailable)]
+    result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
+      require "plait"
+      [1e20, 10**30, Float::INFINITY].each do |seconds|
+        print(Plait.timeout(seconds) { sleep(0.05) && 7 })
+        #{kinds}.each { |on| print(Plait.map([7], on: on, timeout: seconds) { |n| sleep(0.05) && n }.first) }
+      end
+    RUBY
+    assert_equal(["7" * 3 * kinds.size.succ, ""], [result.out, result.err])
   end
 
   def test_no_time_left

@@ -2,6 +2,7 @@
 
 require_relative "fibers"
 require_relative "scheduler"
+require_relative "worker_thread"
 
 module Plait
   module Mechanisms
@@ -97,12 +98,23 @@ module Plait
 
         def offload(index, item, worker)
           @offloaded += 1
-          outcome, used = @pool.call { timed { @attempt.call(index, item, worker) } }
+          outcome, used = on_the_pool(index, item, worker)
           @calm = used > BLOCKING ? 0 : @calm + 1
           outcome
         ensure
           @offloaded -= 1
           wake(1)
+        end
+
+        # @return [Array(Outcome, Float)] also of an item that has ended its thread
+        def on_the_pool(index, item, worker)
+          attempts = 0
+          begin
+            @pool.call { timed { @attempt.call(index, item, worker, made: attempts) { |number, _| attempts = number } } }
+          rescue WorkerDied => e
+            retry if @attempt.policy.again?(e, attempts)
+            [WorkerThread.death(index, item, worker, attempts), 0.0]
+          end
         end
 
         # @return [Array(Outcome, Float)] and the seconds of processor time of its thread

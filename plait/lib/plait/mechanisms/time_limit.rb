@@ -7,6 +7,9 @@ module Plait
   # Ends a block that lasts too long. In a fiber it uses the scheduler's timers, elsewhere the `timeout` gem's one
   # watching thread.
   module TimeLimit
+    # Seconds, thirty years: Ruby's own clocks refuse what is much longer.
+    LONGEST = 1_000_000_000
+
     # Raised inside the block; the token tells nested limits apart.
     class Expired < Mechanisms::Interruption; end
 
@@ -21,7 +24,7 @@ module Plait
       raise error, token unless seconds.positive?
 
       begin
-        ::Timeout.timeout(seconds, Expired, token, &block)
+        ::Timeout.timeout([seconds, LONGEST].min, Expired, token, &block)
       rescue Expired => e
         raise unless e.message.equal?(token)
 

@@ -47,7 +47,7 @@ module Plait
     # @param attempts [Integer] made so far
     # @return [Float] seconds until the next one
     def pause(attempts)
-      full = [@base * (@factor**(attempts - 1)), @max].min
+      full = @base.zero? ? 0 : [@base * (@factor**(attempts - 1)), @max].min # no base times an infinite factor is NaN
       full - (full * @jitter * rand)
     end
 

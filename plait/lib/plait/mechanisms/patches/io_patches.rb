@@ -100,11 +100,20 @@ module Plait
         end
       end
 
-      # A selector of ours knows a file by its IO and its number, and IO#reopen changes the file under both.
+      # A selector of ours knows a file by its IO and its number, and IO#reopen changes the file under both. Threads that wait
+      # for it get an IOError, and so do fibers.
       module Reopen
         def self.install
+          IO.prepend(self)
           NativeSelector.watch_reopenings if defined?(NativeSelector)
         end
+
+        def reopen(...)
+          Loops.turn_away(self)
+          super
+        end
+
+        Gate.before(self, :reopen, only: :loops)
       end
 
       private_constant :Close, :CloseHalf, :Reopen

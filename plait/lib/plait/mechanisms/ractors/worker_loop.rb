@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../time_limit"
 require_relative "../../native"
 require_relative "../attempt"
 require_relative "../interruption"
@@ -150,7 +151,7 @@ module Plait
           token = Deadline.overrun(seconds)
           raise error, token unless seconds.positive?
 
-          alarm = Alarm.new(Deadline.now + seconds, Thread.current, token)
+          alarm = Alarm.new(Deadline.now + [seconds, TimeLimit::LONGEST].min, Thread.current, token)
           Interruption.hold { run(alarm, &block) }
         rescue Expired => e
           raise unless e.message.equal?(token)

@@ -95,7 +95,8 @@ module Plait
 
         @ticks += 1
         @selector.process_wait(Fiber.current, pid, flags)
-      rescue Errno::ENOSYS, Errno::EPERM, Errno::EINVAL # a kernel before Linux 5.3, or a filter of system calls
+      rescue Errno::ENOSYS, Errno::EPERM, Errno::EINVAL, # a kernel before Linux 5.3, or a filter of system calls
+             Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM # no descriptor is left
         offload { Process::Status.wait(pid, flags) }
       end
 
