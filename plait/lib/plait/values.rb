@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # The floor of the house: files at which a program can begin require it, and all others count on it.
+require_relative "native"
 require_relative "values/backoff"
 require_relative "values/deadline"
 require_relative "values/errors"

@@ -8,7 +8,7 @@ module Support
       UNNAMED_ROOMS = /\Aplait::(values|mechanisms|db)::/
 
       # These files are there before all others, and nothing requires one of them.
-      FLOOR = "plait/lib/plait/values/"
+      FLOOR = %w[plait/lib/plait/values/ plait/lib/plait/native.rb].freeze
 
       # Folders that name a kind of file, and not a module.
       KINDS = { "plait/commands/" => "plait/cli/", "plait/suites/common/" => "plait/suites/" }.freeze
@@ -48,7 +48,7 @@ module Support
       # the file that defines it (the part alone needs the whole anyway).
       def at_hand?(file, reference)
         name = resolve(reference)
-        floor = @homes[name].any? { |home| home.start_with?(FLOOR) }
+        floor = @homes[name].any? { |home| home.start_with?(*FLOOR) }
         floor || own?(file, reference, name) || required?(file, name) || @homes[name].any? { |home| part_of?(home, file.path) }
       end
 

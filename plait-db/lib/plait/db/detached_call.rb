@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/native"
-
 module Plait
   module DB
     # A call that its caller may leave at any moment: connecting, or cancelling a statement. It runs on a thread of its own, goes

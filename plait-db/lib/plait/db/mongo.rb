@@ -3,7 +3,6 @@
 require_relative "cut"
 require_relative "driver"
 require_relative "errors"
-require "plait/native"
 
 Plait::DB::Driver.load("mongo", "~> 2.20") { require "mongo" }
 
@@ -31,7 +30,6 @@ module Plait
       # @return [Mongo]
       def self.open(address, options) = new(address.check, options)
 
-      # @param address [Address]
       # @param options [Hash] see {DB.connect}
       # @raise [UsageError]
       def initialize(address, options)
@@ -54,7 +52,6 @@ module Plait
       # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`. No other fiber runs while a batch is
       #   decoded
       # @yieldparam document [BSON::Document]
-      # @return [void]
       def stream(collection, filter = {}, **options, &block)
         Driver.each_in_turns(client[collection].find(filter, { batch_size: BATCH, **options }), &block)
         nil
@@ -90,7 +87,6 @@ module Plait
           busy: pools.sum { |pool| pool.size - pool.available_count } }
       end
 
-      # @return [void]
       def close = @lock.synchronize { @client&.close if @generation == Native.fork_generation }
 
       # @return [String] without the password

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/native"
 require "plait/protocols/http2/frames"
 require_relative "http2/connection"
 require_relative "http2/call"

@@ -3,7 +3,6 @@
 require "io/wait"
 require "plait/io/channel"
 require "plait/io/stream"
-require "plait/native"
 require "plait/protocols/http1"
 require_relative "pure_wire/answers"
 require_relative "timeouts"

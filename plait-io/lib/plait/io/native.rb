@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/native"
-
 module Plait
   module Io
   end

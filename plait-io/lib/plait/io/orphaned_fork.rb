@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/native"
-
 module Plait
   module Io
     # A process that a request or a method has forked, and that comes back to the server with all sockets of its parent. It

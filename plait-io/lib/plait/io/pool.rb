@@ -2,7 +2,6 @@
 
 require_relative "pool/checkout"
 require_relative "pool/state"
-require "plait/native"
 
 module Plait
   module Io

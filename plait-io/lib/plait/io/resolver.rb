@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require "plait/native"
 
 module Plait
   module Io

@@ -4,7 +4,6 @@ require "io/wait"
 require "socket"
 require_relative "channel"
 require_relative "gather"
-require "plait/native"
 
 module Plait
   module Io

@@ -5,7 +5,6 @@ require_relative "incoming"
 require "plait/mechanisms/failure"
 require "plait/mechanisms/thread_guard"
 require "plait/mechanisms/state"
-require "plait/native"
 
 module Plait
   module RPC

@@ -3,7 +3,6 @@
 require "io/wait"
 require_relative "lock"
 require "plait/io/gather"
-require "plait/native"
 
 module Plait
   module RPC

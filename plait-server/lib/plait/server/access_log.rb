@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "plait/native"
 
 module Plait
   class Server

@@ -4,7 +4,6 @@ require_relative "native_core"
 require "plait/io/orphaned_fork"
 # The last: it would load what is loaded here when it is asked for.
 require "plait"
-require "plait/native"
 
 module Plait
   class Server

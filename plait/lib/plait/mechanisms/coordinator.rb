@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "../native"
 require_relative "attempt"
 require_relative "failure"
 require_relative "interruption"

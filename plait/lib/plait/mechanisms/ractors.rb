@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "../native"
 require_relative "mechanism"
 require_relative "options"
 require_relative "ractors/body"

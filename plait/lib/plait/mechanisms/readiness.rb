@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require_relative "../native"
 
 module Plait
   # Waiting for descriptors, and not waiting for them, also in a fiber that has a scheduler.

@@ -7,7 +7,6 @@ end
 
 require_relative "../values"
 require_relative "patches"
-require_relative "../native"
 require_relative "offload"
 require_relative "scheduler/ending"
 require_relative "scheduler/wait"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../native"
-
 module Plait
   module Mechanisms
     # What code keeps at the current thread and fiber: fiber locals, thread variables, fiber storage (Ruby 3.2 and later), and

@@ -5,7 +5,6 @@ require "socket"
 require_relative "common/suite"
 require_relative "http/embedded_target"
 require_relative "../lab"
-require_relative "../native"
 require_relative "../parts"
 
 module Plait

@@ -2,7 +2,6 @@
 
 require "net/http"
 require "plait/io/stream"
-require "plait/native"
 
 module Plait
   module HTTP

@@ -4,7 +4,6 @@ require_relative "../orphaned_fork"
 require_relative "../stop_signal"
 require_relative "worker"
 require "plait/mechanisms/processes/forking"
-require "plait/native"
 
 module Plait
   module Io

@@ -5,7 +5,6 @@ require_relative "../connection"
 require_relative "../handler"
 require_relative "../../protocols/messagepack_rpc"
 require "plait/io/connector"
-require "plait/native"
 
 module Plait
   module RPC

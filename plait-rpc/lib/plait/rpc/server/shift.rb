@@ -7,7 +7,6 @@ require_relative "survival"
 require_relative "switchboard"
 require_relative "../connection"
 require_relative "../lock"
-require "plait/native"
 
 module Plait
   module RPC

@@ -4,7 +4,6 @@ require_relative "../lock"
 require "plait/io/orphaned_fork"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/thread_guard"
-require "plait/native"
 
 module Plait
   module RPC

@@ -7,7 +7,6 @@ require_relative "../incoming"
 require_relative "../lock"
 require "plait/io/orphaned_fork"
 require "plait/mechanisms/thread_guard"
-require "plait/native"
 
 module Plait
   module RPC

@@ -8,7 +8,6 @@ require "plait/mechanisms/attempt"
 require "plait/mechanisms/interruption"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
-require "plait/native"
 
 module Plait
   module Mechanisms

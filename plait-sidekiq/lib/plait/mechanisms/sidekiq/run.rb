@@ -7,7 +7,6 @@ require_relative "plain"
 require "plait/mechanisms/mechanism"
 require "plait/mechanisms/options"
 require "plait/mechanisms/time_limit"
-require "plait/native"
 
 module Plait
   module Mechanisms

@@ -2,7 +2,6 @@
 
 require "etc"
 require_relative "../../mechanisms"
-require_relative "../../native"
 require_relative "../../version"
 require_relative "../command"
 require_relative "examiner"

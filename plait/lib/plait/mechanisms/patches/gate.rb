@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../native"
-
 module Plait
   module Patches
     # Asks in C whether a patch has anything to do, before it begins: elsewhere the method costs what Ruby's own does, and

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../time_limit"
-require_relative "../../native"
 require_relative "../attempt"
 require_relative "../interruption"
 require_relative "../mechanism"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require_relative "../../native"
 require_relative "wait"
 
 module Plait
