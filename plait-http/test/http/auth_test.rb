@@ -24,7 +24,8 @@ class HTTPAuthTest < Minitest::Test
   end
 
   def test_what_is_none_is_refused_without_telling_it
-    [["us:er", "secret"], %w[user secret more], { basic: ["us:er", "secret"] }, { bearer: "secret\n" }, { bearer: nil }, { bearer: [] },
+    [["us:er", "secret"], %w[user secret more], { basic: ["us:er", "secret"] },
+     { bearer: "secret\n" }, { bearer: nil }, { bearer: [] },
      { password: "secret" }, { basic: %w[a b], bearer: "secret" }, -> { -> { "secret" } }, 5].each do |auth|
       error = assert_raises(Plait::UsageError) { Auth.header(auth) }
       refute_match(/secret/, error.message)

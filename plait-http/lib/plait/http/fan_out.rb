@@ -155,7 +155,11 @@ module Plait
       end
 
       # In a fiber that may be suspended the loop turns in a thread of its own.
-      def fibers? = (@on.nil? || @on == :fibers) && (!Fiber.respond_to?(:current_scheduler) || Fiber.current_scheduler || Patches.root?)
+      def fibers?
+        return false unless @on.nil? || @on == :fibers
+
+        !Fiber.respond_to?(:current_scheduler) || Fiber.current_scheduler || Patches.root?
+      end
 
       def threads? = @on == :threads && @requests.is_a?(Array)
 

@@ -24,7 +24,8 @@ module WireCases
       refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
       with_wire(->(peer) { peer.head && peer.say(refusal) && peer.stall }) do |wire|
         body = Enumerator.new { |to| loop { (to << ("x" * 100)) && sleep(0.005) } }
-        assert_equal([413, "big", true], [post(wire, body, size: 1 << 40).then { |one| [one.status, one.body] }, wire.closed?].flatten)
+        response = post(wire, body, size: 1 << 40)
+        assert_equal([413, "big", true], [response.status, response.body, wire.closed?])
       end
     end
 
