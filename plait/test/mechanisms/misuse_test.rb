@@ -44,6 +44,24 @@ class MisuseTest < Minitest::Test
     end
   end
 
+  { "exits" => ["exit(3)", 3], "returns" => ["next", 0] }.each do |name, (ending, status)|
+    define_method(:"test_a_task_whose_child_#{name}") do
+      %i[threads fibers hybrid].each do |on|
+        result = Support::FreshRuby.run(<<~RUBY)
+          require "plait"
+          $stdout.sync = true
+          parent = Process.pid
+          Plait.run(on: :#{on}, limit: 1) do |scope|
+            scope.async { (pid = fork) ? puts(Process.wait2(pid).last.exitstatus) : #{ending} }
+            scope.async { puts "a task in a child" unless Process.pid == parent }
+          end
+          puts "the end in a child" unless Process.pid == parent
+        RUBY
+        assert_equal(["#{status}\n", ""], [result.out, result.err], on)
+      end
+    end
+  end
+
   def test_an_item_on_a_process_whose_child_returns
     outcomes = Plait.map(1..6, on: :processes, limit: 2, on_error: :collect) do |n|
       next n unless n == 1

@@ -100,6 +100,7 @@ module Plait
 
     # Called by the subclass where the task runs.
     def perform(task)
+      generation = Native.fork_generation
       Mechanisms::State.inherit(@storage)
       value = @execution ? @execution.run { work_on(task) } : work_on(task)
       returned = true
@@ -107,12 +108,18 @@ module Plait
       error = CancelledError.new(*e.instead&.message)
       interrupted(task, e)
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
+      raise unless Native.fork_generation == generation # it ends a child that the task has forked
+
       error = e
     ensure
-      returned || error ? finish(task, value, error) : thread_ended(task)
+      return_task(task, value, error, returned) if Native.fork_generation == generation
     end
 
     private
+
+    def return_task(task, value, error, returned)
+      returned || error ? finish(task, value, error) : thread_ended(task)
+    end
 
     def clear
       @lock = Mutex.new
