@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "securerandom"
+require_relative "values"
 
 module Plait
   # Writes a file whole or not at all: into a file beside it, which then takes its name.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "plait/values"
+
 module Plait
   module Native
     # The proxy's data plane.
