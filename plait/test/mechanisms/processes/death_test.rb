@@ -202,10 +202,12 @@ class ProcessesDeathTest < Minitest::Test
   def test_a_truncated_answer_is_no_answer
     gate, open = IO.pipe
     waiting, delivered = IO.pipe
+    running, large = IO.pipe # or the small answer may come before the other item is handed over
     values = []
     Plait.each_result(%i[small large], on: :processes, limit: 2, on_error: :collect) do |x|
-      next "!" if x == :small
+      next running.sysread(1) if x == :small
 
+      large.syswrite("!")
       waiting.sysread(1)
       die_while_answering(open)
       "x" * 1_000_000
@@ -217,7 +219,7 @@ class ProcessesDeathTest < Minitest::Test
 
     assert_equal(["!", Plait::WorkerDied], values)
   ensure
-    [gate, open, waiting, delivered].each(&:close)
+    [gate, open, waiting, delivered, running, large].each(&:close)
   end
 
   def die_while_answering(gate)
