@@ -81,7 +81,7 @@ module Plait
       def start(job)
         started = false
         strand = Fiber.new(blocking: false) { |first| (started = true) && live(first) }
-        RUBY_VERSION < "3.2" ? switch(strand, job) : strand.transfer(job)
+        switch(strand, job)
       rescue FiberError => e
         raise if started
 
@@ -93,8 +93,8 @@ module Plait
         end
       end
 
-      # Where Ruby 3.1 refuses a fiber to a blocking one, such as the loop's, that thread counts as not blocking from then on:
-      # no fiber of it has a scheduler, and all run one after another.
+      # Where Ruby (3.1 and 3.3 were seen) refuses a fiber to a blocking one, such as the loop's, it counts that thread as
+      # blocking from then on: no fiber of it has a scheduler, and all run one after another.
       def switch(strand, job)
         @starter ||= begin_starter
         refused = @starter.transfer(strand, job, ::Fiber.current)
