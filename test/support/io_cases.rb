@@ -140,6 +140,7 @@ module IoCases
     threads << Thread.new { accept_each(server, handler, threads) }
     yield(server.addr[1])
   ensure
+    threads.first&.kill&.join # before the close: on Ruby 3.3 a close in a fiber of Async would wait for its `accept`
     server.close
     threads.each { |thread| thread.kill.join }
   end
