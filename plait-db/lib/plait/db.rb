@@ -118,6 +118,7 @@ module Plait
     # @param name [Symbol] of its constant in this module
     # @param schemes [Array<String>] of its URLs
     # @param file [String] required at the first such URL: it loads the driver
+    # @return [void]
     def self.register(name, *schemes, file: File.expand_path("db/#{name.downcase}", __dir__))
       schemes.each { |scheme| @bridges[scheme] = [name, file] }
     end

@@ -30,6 +30,7 @@ module Plait
       # @return [Mongo]
       def self.open(address, options) = new(address.check, options)
 
+      # @param address [Address]
       # @param options [Hash] see {DB.connect}
       # @raise [UsageError]
       def initialize(address, options)
@@ -52,6 +53,7 @@ module Plait
       # @param options [Hash] of the driver's `find`, such as `sort:` and `batch_size:`. No other fiber runs while a batch is
       #   decoded
       # @yieldparam document [BSON::Document]
+      # @return [void]
       def stream(collection, filter = {}, **options, &block)
         Driver.each_in_turns(client[collection].find(filter, { batch_size: BATCH, **options }), &block)
         nil
@@ -87,6 +89,7 @@ module Plait
           busy: pools.sum { |pool| pool.size - pool.available_count } }
       end
 
+      # @return [void]
       def close = @lock.synchronize { @client&.close if @generation == Native.fork_generation }
 
       # @return [String] without the password

@@ -85,6 +85,7 @@ module Plait
 
     # Calls `abandon` in each forked process, before anything else is done there.
     # @param owner [#abandon] of connections
+    # @return [void]
     # @api private
     def self.watch_forks(owner) = Forks.watch(owner)
 
@@ -168,14 +169,17 @@ module Plait
       uninterruptible { settle(checkout) if checkout && !taken }
     end
 
+    # @return [void]
     # @raise [UsageError] when it is not checked out
     def checkin(connection) = bring_back(connection, true)
 
     # Closes a connection, and gives its place to the checkout that has waited longest.
+    # @return [void]
     # @raise [UsageError] when it is not checked out
     def discard(connection) = bring_back(connection, false)
 
     # Closes idle connections that were unused, or have lived, for too long.
+    # @return [void]
     def sweep
       now = Deadline.now
       @sweep_at = @upkeep.next_sweep(now)
@@ -183,9 +187,11 @@ module Plait
     end
 
     # Closes idle connections.
+    # @return [void]
     def clear = change { @state.expire { true } }
 
     # Closes idle connections, and busy ones when they come back. A waiting checkout gets a {UsageError}.
+    # @return [void]
     def close
       change do
         @closed = true
@@ -198,6 +204,7 @@ module Plait
     # @api private
     def abandon = @generation == Native.fork_generation || start_in_child
 
+    # @return [Boolean]
     def closed? = @closed
 
     # @return [Hash{Symbol => Numeric}] of now: size, idle, busy (new ones included), closing (see `linger:`),

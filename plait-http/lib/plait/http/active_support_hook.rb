@@ -18,6 +18,7 @@ module Plait
       end
 
       # A handle of its own for each call: many calls of one thread may overlap.
+      # @param call [Call]
       def before(call)
         payload = { call: call, method: call.method, url: call.url }
         handle = ::ActiveSupport::Notifications.instrumenter.build_handle(@name, payload)
@@ -25,8 +26,10 @@ module Plait
         call[self] = [handle, payload]
       end
 
+      # @param call [Call]
       def after(call) = finish(call, status: call.response.status, timings: call.timings)
 
+      # @param call [Call]
       def error(call)
         error = call.error
         finish(call, error ? { exception: [error.class.name, error.message], exception_object: error } : {})

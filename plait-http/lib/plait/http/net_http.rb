@@ -106,10 +106,12 @@ module Plait
         attr_reader :tls_sessions
 
         # Switches it on, in the whole process.
+        # @return [void]
         def enable = change { @permanent = true }
 
         # Switches it off: Net::HTTP is as Ruby made it. Idle connections are closed; sessions that are open close theirs
         # when they are done. Blocks of {enabled} that are under way keep it on until they end.
+        # @return [void]
         def disable = change { @permanent = false }
 
         # On for the time of a block, in the whole process.
@@ -122,6 +124,7 @@ module Plait
           change { @holders -= 1 } if held
         end
 
+        # @return [Boolean]
         def enabled? = @applied
 
         # @param changes [Hash]
@@ -138,6 +141,7 @@ module Plait
         def statistics = @pool.statistics
 
         # Closes the idle connections and forgets the TLS sessions.
+        # @return [void]
         def clear
           @pool.clear
           @tls_sessions = Io::TLS::Sessions.new(TLS_SESSIONS)

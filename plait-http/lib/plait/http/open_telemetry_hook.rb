@@ -12,15 +12,18 @@ module Plait
     # @example
     #   client = Plait::HTTP::Client.new(hooks: Plait::HTTP::OpenTelemetryHook.new)
     class OpenTelemetryHook
+      # @param tracer [OpenTelemetry::Trace::Tracer]
       def initialize(tracer = ::OpenTelemetry.tracer_provider.tracer("plait-http", VERSION))
         @tracer = tracer
       end
 
+      # @param call [Call]
       def before(call)
         call[self] = span = @tracer.start_span(call.method, kind: :client, attributes: attributes(call))
         ::OpenTelemetry.propagation.inject(call.headers, context: ::OpenTelemetry::Trace.context_with_span(span))
       end
 
+      # @param call [Call]
       def after(call)
         status = call.response.status
         span = call[self]
@@ -29,6 +32,7 @@ module Plait
         span.finish
       end
 
+      # @param call [Call]
       def error(call)
         span = call[self]
         span.record_exception(call.error) if call.error

@@ -181,6 +181,7 @@ module Plait
       # @!group Connection
 
       # Connects, where the first call would: a client with a handler is called from then on.
+      # @return [self]
       # @raise (see #call)
       def open
         @link.connection(limit(@timeout, nil))
@@ -194,8 +195,10 @@ module Plait
       def pending = connected? ? @link.current.pending : 0
 
       # Closes the connection: calls without an answer raise {ConnectionClosed}. In a fork, the parent's goes on.
+      # @return [void]
       def close = @link.close
 
+      # @return [Boolean]
       def closed? = @link.closed? || false
 
       # @return [String]
@@ -245,6 +248,7 @@ module Plait
         define_method(name, ::Kernel.instance_method(name))
       end
 
+      # @param client [Client]
       # @param timeout [Numeric, nil] seconds for each call
       # @api private
       def initialize(client, timeout)
@@ -264,6 +268,7 @@ module Plait
       # @api private
       alias pretty_print_cycle pretty_print
 
+      # @return [Boolean]
       def respond_to?(name, *) = respond_to_missing?(name)
 
       # @api private

@@ -55,6 +55,7 @@ module Plait
       LIMITS = Protocols::MessagePackRPC.limits
 
       # The peer's limit is not known: it is taken for the one here, or for Plait's default if that is larger.
+      # @param limits [Protocols::MessagePackRPC::Limits]
       # @return [Integer] bytes of a value to be sent
       # @api private
       def self.largest(limits)
@@ -251,6 +252,7 @@ module Plait
       # Takes received bytes if there is no reader, without waiting.
       def look = @line.look
 
+      # @return [Boolean]
       def closed? = !@line.over.nil?
 
       # Closes it: calls without an answer raise {ConnectionClosed}. In a fork, the parent's connection goes on.

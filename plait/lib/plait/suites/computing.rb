@@ -88,6 +88,7 @@ module Plait
         ANSWER = "measured "
 
         # Without RubyGems, which take a second there; resolv, which net/http needs, then misses rbconfig.
+        # @param jruby [JRuby]
         # @param call [String] Ruby that gives the row's cell there
         # @return [OnOtherRuby]
         def self.jruby(jruby, call) = new([*jruby.command, "--disable=gems", "-rrbconfig"], ENVIRONMENT, call)
