@@ -21,6 +21,7 @@ module Plait
     class Aborted < Mechanisms::Interruption; end
     private_constant :ENDED, :Aborted
 
+    # @param options [Mechanisms::Options]
     # @yieldparam scope [Scope]
     # @return [Object] the block's value
     def self.open(options: Mechanisms::Options.new, **settings, &body)
@@ -53,6 +54,7 @@ module Plait
     end
 
     # Cancels all tasks. Does not wait for them.
+    # @return [void]
     def cancel
       waiting, running = synchronize { [@backlog.slice!(0..), @running.keys] }
       waiting.each { |task| finish(task, nil, CancelledError.new) }
