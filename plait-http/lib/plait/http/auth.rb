@@ -109,15 +109,16 @@ module Plait
         def renew(response, _request, since, limit = nil)
           return false if @lock.owned? # a call of `refresh` itself
 
-          until @lock.try_lock
-            return false if limit && Deadline.now >= limit
-
-            sleep(LOOK)
-          end
+          locked = false
           begin
+            until Uninterruptible.run { locked = @lock.try_lock }
+              return false if limit && Deadline.now >= limit
+
+              sleep(LOOK)
+            end
             (!@at.nil? && @at > since) || ask(response)
           ensure
-            @lock.unlock
+            @lock.unlock if locked
           end
         end
 
