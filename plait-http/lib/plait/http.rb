@@ -124,11 +124,10 @@ module Plait
       end
 
       def with_client(options, names)
+        names |= [:auth] if options&.key?(:refresh) # which is for the client's credentials
         own = options&.slice(*names)
         return yield(client, options) if own.nil? || own.empty?
 
-        names += [:auth] if own.key?(:refresh) # which is for the client's credentials
-        own = options.slice(*names)
         derived.with(own) { |client| yield(client, options.except(*names)) }
       end
     end

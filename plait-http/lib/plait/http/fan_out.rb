@@ -239,8 +239,8 @@ module Plait
         raise UsageError, "per_origin: must be a whole number from 1, not #{number.inspect}" unless whole
         return number if number.nil? || fibers?
 
-        raise UsageError, "per_origin: is for fan_out on fibers; with on: #{@on.inspect} give the client " \
-                          "pool: {per_key: #{number}}"
+        where = @on.nil? || @on == :fibers ? "in a fiber that may be suspended" : "with on: #{@on.inspect}"
+        raise UsageError, "per_origin: is for fan_out on fibers; #{where} give the client pool: {per_key: #{number}}"
       end
     end
     private_constant :FanOut

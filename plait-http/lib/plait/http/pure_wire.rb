@@ -298,14 +298,22 @@ module Plait
         return if body.nil?
         return send_bytes(body) if body.is_a?(String)
 
-        listened_at = 0.0
+        @listened_at = 0.0
         body.each do |piece|
-          now = Deadline.now
-          listen if !@deaf && !@stopped && now - listened_at >= LISTEN && (listened_at = now)
+          listen_between
           break if @stopped
 
           send_bytes(piece)
         end
+      end
+
+      # A peer that takes all that comes never lets us wait.
+      def listen_between
+        now = Deadline.now
+        return if @deaf || @stopped || now - @listened_at < LISTEN
+
+        @listened_at = now
+        listen
       end
 
       def send_bytes(bytes)
