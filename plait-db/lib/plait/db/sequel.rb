@@ -25,6 +25,11 @@ module Plait
       # Closes a cut connection, and one that Sequel leaves to a fiber that was interrupted while it waited for the pool's lock.
       # @api private
       module Discarding
+        # Sequel wraps any error of an attempt to connect in one of its own. trilogy's `query_with_flags` raises a TypeError
+        # where an interrupt comes before it has read the flags that it sets back.
+        HIDING = [::Sequel::DatabaseConnectionError, TypeError].freeze
+        private_constant :HIDING
+
         def hold(server = nil, &block)
           key = :"plait_sequel_#{object_id}"
           return super if Thread.current[key]
@@ -73,11 +78,6 @@ module Plait
         end
 
         def drop_the_dead = sync { @available_connections.reject! { |connection| Cut.off?(connection) } }
-
-        # Sequel wraps any error of an attempt to connect in one of its own. trilogy's `query_with_flags` raises a TypeError
-        # where an interrupt comes before it has read the flags that it sets back.
-        HIDING = [::Sequel::DatabaseConnectionError, TypeError].freeze
-        private_constant :HIDING
 
         def original(error)
           cause = error.cause

@@ -131,7 +131,7 @@ module Plait
       @waits = Waits.new
       @waiting = 0
       @open = true
-      @cancelled = nil
+      @cancelled = false
     end
 
     def synchronize(&block) = @lock.synchronize(&block)
@@ -143,7 +143,12 @@ module Plait
     end
 
     # What interrupts the wait for their end must not interrupt their `ensure` parts.
-    def cancel_once = @cancelled ||= cancel
+    def cancel_once
+      return if @cancelled
+
+      cancel
+      @cancelled = true
+    end
 
     # A task with a thread of its own ends here.
     def interrupted(_task, _interruption) = nil
