@@ -35,6 +35,19 @@ class FibersTest < Minitest::Test
     end
   end
 
+  # A fiber that only garbage collection would end holds its stack until then, and a stale pointer may keep it for good.
+  def test_a_run_ends_its_own_fibers_without_garbage_collection
+    skip("only CRuby lists its fibers") unless RUBY_ENGINE == "ruby"
+
+    Plait.map([1], on: :fibers) { |n| n }
+    GC.disable
+    before = living_fibers
+    assert_equal([1, 2], Plait.map([1, 2], on: :fibers) { |n| sleep(0.001) && n })
+    assert_empty(living_fibers - before)
+  ensure
+    GC.enable
+  end
+
   def test_they_wait_together
     best = (1..TRIES).lazy.map { nested_waits }.find { |seconds| seconds <= TOGETHER }
     assert(best, "a run in a run never waited together with the others")
@@ -577,6 +590,8 @@ class FibersTest < Minitest::Test
     skip("async is not installed: bin/setup peers") if result.status.exitstatus == 77
     result
   end
+
+  def living_fibers = ObjectSpace.each_object(Fiber).select(&:alive?)
 
   def nested_waits
     Support::RunQueue.seconds { Plait.map(1..5, on: :fibers) { Plait.map([ONE, ONE], on: :fibers) { |seconds| sleep(seconds) } } }

@@ -69,7 +69,7 @@ module Plait
       # Forgets the idle ones; called when the loop closes.
       # @param finish [Boolean] end them now; else they go with the garbage
       def close(finish:)
-        @idle.each { |strand| strand.transfer(nil) } if finish
+        [*@idle, *@starter].each { |fiber| fiber.transfer(nil) } if finish
         @idle.clear
         @starter = nil
       end
@@ -96,8 +96,7 @@ module Plait
       # Where Ruby (3.1 and 3.3 were seen) refuses a fiber to a blocking one, such as the loop's, it counts that thread as
       # blocking from then on: no fiber of it has a scheduler, and all run one after another.
       def switch(strand, job)
-        @starter ||= begin_starter
-        refused = @starter.transfer(strand, job, ::Fiber.current)
+        refused = (@starter || begin_starter).transfer(strand, job, ::Fiber.current)
         raise refused if refused.is_a?(FiberError)
 
         refused
@@ -105,11 +104,16 @@ module Plait
 
       def begin_starter
         ::Fiber.new(blocking: false) do |strand, job, loop_fiber|
-          loop do
-            strand, job, loop_fiber = strand.transfer(job)
-          rescue FiberError => e
-            strand, job, loop_fiber = loop_fiber.transfer(e)
+          @starter = ::Fiber.current
+          while strand # the closing of the loop gives none
+            begin
+              strand, job, loop_fiber = strand.transfer(job)
+            rescue FiberError => e
+              strand, job, loop_fiber = loop_fiber.transfer(e)
+            end
           end
+        ensure
+          @starter = nil
         end
       end
 
