@@ -1,12 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "plait/version"
-require_relative "plait/values"
+require_relative "plait/mechanisms/base"
 require_relative "plait/mechanisms"
 require_relative "plait/mechanisms/coordinator"
-require_relative "plait/mechanisms/options"
-require_relative "plait/mechanisms/rails_execution"
-require_relative "plait/mechanisms/time_limit"
 
 # One body of plain Ruby, any concurrency underneath.
 #

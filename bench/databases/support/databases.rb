@@ -21,6 +21,7 @@ module Bench
       return yield if only&.match?(WITHOUT)
 
       Harness::GemPaths.new(ROOT).load(*GEMS)
+      require "plait/suites"
       require "plait/suites/databases"
       mariadb, postgres = [Plait::Suites::Databases::Mariadb, Plait::Suites::Databases::Postgres].map(&:new)
       with(mariadb) { with(postgres, &block) }

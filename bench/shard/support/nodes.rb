@@ -20,6 +20,7 @@ module Bench
         # @raise [Plait::UnsupportedError] without redis-server
         def around(count, &block)
           Harness::GemPaths.new(ROOT).load("plait")
+          require "plait/suites"
           require "plait/suites/shard/redis_servers"
           Plait::Suites::RedisServers.open(count, place: Harness::Processors.for_origin) do |addresses|
             ENV[VARIABLE] = addresses.map { |address| address[/\d+\z/] }.join(" ")

@@ -5,10 +5,10 @@ require "plait"
 Plait.autoload(:DB, __FILE__) if Plait.autoload?(:DB)
 
 require "uri"
-require_relative "db/database"
 require_relative "db/errors"
 require_relative "db/result"
-require_relative "db/transaction"
+require_relative "db/driver"
+require_relative "db/session"
 
 module Plait
   # Databases by their usual drivers, under every mechanism: a pool of connections, plain calls, and the driver's own API

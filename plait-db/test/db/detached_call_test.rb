@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/interrupts"
 require "support/waiting"
+require "plait/db"
 require "plait/db/detached_call"
 
 class DBApartTest < Minitest::Test

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/db"
 require "plait/db/session"
 
 # A driver that keeps rows in memory, and its bridge: the first of the two places of a driver.

@@ -5,6 +5,7 @@
 
 require "test_helper"
 require_relative "matrix_measurement"
+require "plait/cli"
 require "plait/cli/doctor/databases"
 
 # Each row of the matrix against a real server: what it calls good is good, and the rest is at least what it says.

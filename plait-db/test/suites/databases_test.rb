@@ -4,6 +4,7 @@ require "test_helper"
 require "support/mariadb_server"
 require "support/mongo_server"
 require "support/postgres_server"
+require "plait/suites"
 require "plait/suites/databases"
 
 class DatabasesSuiteTest < Minitest::Test

@@ -4,9 +4,15 @@ require "plait"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait.autoload(:HTTP, __FILE__) if Plait.autoload?(:HTTP)
 
+require "plait/io/native"
+require_relative "http/auth"
+require_relative "http/headers"
+require_relative "http/timeouts"
+require_relative "http/url"
+require_relative "http/request"
+require_relative "http/response"
 require_relative "http/client"
 require_relative "http/options"
-require_relative "http/response"
 require_relative "http/verbs"
 
 module Plait

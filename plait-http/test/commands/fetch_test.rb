@@ -84,6 +84,7 @@ class FetchTest < Minitest::Test
       [200, {}, ""]
     end
     result = plait_running("fetch", site.url("/1"), site.url("/2"), *%w[--limit 1 --retries 0], prelude: <<~RUBY) { nil }
+      require "plait/cli"
       require "plait/cli/fetch/summary"
       Plait::CLI::Fetch::Display.send(:remove_const, :FIRST_LINE)
       Plait::CLI::Fetch::Display::FIRST_LINE = 0.2

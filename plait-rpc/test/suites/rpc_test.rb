@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/suites"
 require "plait/suites/rpc"
 
 class RpcSuiteTest < Minitest::Test

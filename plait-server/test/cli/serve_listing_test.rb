@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/cli"
 require "plait/cli/serve/subject"
 require "support/program"
 

@@ -5,6 +5,7 @@ require "json"
 require "net/http"
 require "socket"
 require "support/command_line"
+require "plait/cli"
 require "plait/cli/serve/consultation"
 
 # `plait advise config.ru`.

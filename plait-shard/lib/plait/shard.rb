@@ -4,6 +4,7 @@ require "plait"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait.autoload(:Shard, __FILE__) if Plait.autoload?(:Shard)
 
+require_relative "shard/native"
 require_relative "shard/command_table"
 require_relative "shard/settings"
 require_relative "shard/node"

@@ -3,6 +3,7 @@
 require "test_helper"
 require "plait/shard/native"
 require "support/redis_server"
+require "plait/suites"
 require "plait/suites/shard"
 
 class ShardSuiteTest < Minitest::Test

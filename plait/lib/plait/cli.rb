@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "values"
+require_relative "cli/arguments"
+require_relative "cli/command"
 require_relative "cli/commands"
 require_relative "cli/exit_status"
 require_relative "cli/failure"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "values"
-require_relative "mechanisms/mechanism"
+require_relative "mechanisms/base"
 require_relative "mechanisms/sequence"
 require_relative "mechanisms/threads"
 require_relative "sibling"

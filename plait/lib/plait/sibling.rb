@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "version"
-
 module Plait
   # The gems of the family that a program uses without naming them: Plait::HTTP is in plait-http.
   module Sibling

@@ -2,6 +2,7 @@
 
 require_relative "values"
 require_relative "parts"
+require_relative "suites/common/suite"
 
 module Plait
   # The suites of `plait lab`: ready-made workloads, with their own servers where they need some. A suite is a file

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 # The floor of the house: files at which a program can begin require it, and all others count on it.
+require "io/wait" # for Ruby before 3.2
 require_relative "native"
+require_relative "version"
 require_relative "values/backoff"
 require_relative "values/deadline"
 require_relative "values/errors"

@@ -58,6 +58,7 @@ class FailureTest < Minitest::Test
 
   def test_every_class_that_is_named_exists
     require "plait/lab"
+    require "plait/suites"
     require "plait/suites/common/companion"
     require "plait/suites/common/suite"
     Plait::CLI::Failure::STATUSES.each_key { |name| assert_kind_of Class, Object.const_get(name) }

@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "minitest/mock"
+require "plait/suites"
 require "plait/suites/computing"
 
 class ComputingSuiteTest < Minitest::Test

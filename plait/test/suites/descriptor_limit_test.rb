@@ -26,6 +26,7 @@ class DescriptorLimitTest < Minitest::Test
 
   def limits_after(soft, hard)
     Support::FreshRuby.run(<<~RUBY).out.split.map(&:to_i)
+      require "plait/suites"
       require "plait/suites/http/origin"
       Process.setrlimit(:NOFILE, #{soft}, #{hard})
       Plait::Suites::DescriptorLimit.lift

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/suites"
 require "plait/suites/http"
 require "plait/suites/http/ways/plait_client"
 

@@ -3,6 +3,7 @@
 # bin/test: jruby
 
 require "test_helper"
+require "plait/suites"
 require "plait/suites/waiting"
 
 class WaitingSuiteTest < Minitest::Test

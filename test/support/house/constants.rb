@@ -7,8 +7,22 @@ module Support
       # These hold what users name without the room: Plait::Outcome, Plait::Scheduler, Plait::Pool.
       UNNAMED_ROOMS = /\Aplait::(values|mechanisms|db)::/
 
-      # These files are there before all others, and nothing requires one of them.
-      FLOOR = %w[plait/lib/plait/values/ plait/lib/plait/native.rb].freeze
+      COMMAND = %w[arguments command exit_status].map { |name| "plait/lib/plait/cli/#{name}.rb" }.freeze
+      # Files that others count on, by the folders of these: the entry of a folder requires them before all others.
+      FLOORS = {
+        "" => %w[plait/lib/plait/values/ plait/lib/plait/native.rb plait/lib/plait/version.rb],
+        "plait/mechanisms/" => %w[attempt interruption mechanism options rails_execution readiness state time_limit].map do |name|
+          "plait/lib/plait/mechanisms/#{name}.rb"
+        end,
+        "plait/mechanisms/patches/" => %w[plait/lib/plait/mechanisms/patches/gate.rb],
+        "plait/cli/" => COMMAND,
+        "plait/commands/" => COMMAND,
+        "plait/db/" => %w[driver errors result session].map { |name| "plait-db/lib/plait/db/#{name}.rb" },
+        "plait/http/" => %w[auth headers request response timeouts url].map { |name| "plait-http/lib/plait/http/#{name}.rb" } +
+                         %w[plait-io/lib/plait/io/native.rb],
+        "plait/shard/" => %w[plait-shard/lib/plait/shard/native.rb],
+        "plait/suites/" => %w[plait/lib/plait/suites/common/suite.rb]
+      }.freeze
 
       # Folders that name a kind of file, and not a module.
       KINDS = { "plait/commands/" => "plait/cli/", "plait/suites/common/" => "plait/suites/" }.freeze
@@ -48,11 +62,17 @@ module Support
       # the file that defines it (the part alone needs the whole anyway).
       def at_hand?(file, reference)
         name = resolve(reference)
-        floor = @homes[name].any? { |home| home.start_with?(*FLOOR) }
-        floor || own?(file, reference, name) || required?(file, name) || @homes[name].any? { |home| part_of?(home, file.path) }
+        floor?(file.path, name) || own?(file, reference, name) || required?(file, name) ||
+          @homes[name].any? { |home| part_of?(home, file.path) }
       end
 
       private
+
+      def floor?(path, name)
+        place = path.sub(%r{\A.*?/lib/}, "")
+        floors = FLOORS.select { |folder, _| place.start_with?(folder) }.values.flatten
+        @homes[name].any? { |home| home.start_with?(*floors) }
+      end
 
       def definitions
         pairs = @files.values.flat_map { |file| file.definitions.map { |name| [name, file.path] } }
@@ -78,7 +98,8 @@ module Support
       # A file that requires lab/session.rb also gets its parts, such as Lab::Session::Round.
       def required?(file, name)
         parts = name.split("::")
-        parts.size.downto(2).any? { |count| @homes.fetch(parts.first(count).join("::"), []).intersect?(file.files) }
+        bases = file.files.grep(%r{/base\.rb\z}).flat_map { |path| @files[path].files }
+        parts.size.downto(2).any? { |count| @homes.fetch(parts.first(count).join("::"), []).intersect?(file.files + bases) }
       end
 
       def part_of?(home, path, seen = [])

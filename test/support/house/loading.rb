@@ -15,8 +15,8 @@ module Support
       CODE = <<~'RUBY'
         require "json"
         require "stringio"
-        require "plait/values"
         $VERBOSE = true
+        require "plait/mechanisms/base"
         answers = $stdout
         ARGV.each do |path|
           $stdout = $stderr = said = StringIO.new

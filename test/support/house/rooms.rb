@@ -34,7 +34,7 @@ module Support
     ROOMS = [
       Room.new(name: "version", uses: [], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       Room.new(name: "native", uses: %w[ext], libraries: [], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
-      Room.new(name: "values", uses: [], libraries: PLAIN, never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
+      Room.new(name: "values", uses: [], libraries: PLAIN + %w[io/wait], never: SOCKETS + CONCURRENCY + CLOCKS + DESCRIPTORS),
       # Reads /proc.
       Room.new(name: "process_figures", uses: [], libraries: [], never: SOCKETS + CONCURRENCY),
       # Writes reports, of the lab and of the command line.

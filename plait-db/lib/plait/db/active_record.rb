@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "plait/values"
+require_relative "errors"
 require_relative "cut"
 require_relative "detached_call"
 require_relative "driver"
-require_relative "errors"
 
 Plait::DB::Driver.load("activerecord", ">= 7.1", "< 9", feature: "active_record") { require "active_record" }
 

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "errors"
 require_relative "pool"
-require_relative "result"
 
 module Plait
   module DB

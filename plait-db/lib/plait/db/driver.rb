@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
 module Plait
   module DB
     # The gems of the drivers, which their bridges load. Where a driver can't wait as fibers do, a bridge has a way around it:

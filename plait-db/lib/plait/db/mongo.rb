@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "cut"
-require_relative "driver"
-require_relative "errors"
 
 Plait::DB::Driver.load("mongo", "~> 2.20") { require "mongo" }
 

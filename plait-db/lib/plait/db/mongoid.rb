@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "plait/values"
+require_relative "errors"
 require_relative "driver"
 require_relative "mongo"
 

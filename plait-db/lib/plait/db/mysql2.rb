@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "driver"
 require_relative "mysql"
-require_relative "result"
-require_relative "session"
 
 Plait::DB::Driver.load("mysql2", "~> 0.5") { require "mysql2" }
 

@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "driver"
-require_relative "result"
-require_relative "errors"
-require_relative "session"
 
 Plait::DB::Driver.load("pg", "~> 1.5") { require "pg" }
 

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "driver"
-require_relative "errors"
-require_relative "session"
-
 Plait::DB::Driver.load("redis-client", "~> 0.22", feature: "redis_client") { require "redis_client" }
 
 module Plait

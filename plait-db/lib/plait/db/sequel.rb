@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "plait/values"
+require_relative "errors"
 require_relative "cut"
 require_relative "detached_call"
 require_relative "driver"
-require_relative "errors"
 
 Plait::DB::Driver.load("sequel", "~> 5.50", feature: "sequel/core") { require "sequel/core" }
 require "sequel/connection_pool/threaded"

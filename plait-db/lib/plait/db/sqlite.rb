@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "database"
-require_relative "driver"
-require_relative "result"
-require_relative "session"
 require "plait/io/native"
 
 Plait::DB::Driver.load("sqlite3", ">= 1.7", "< 3") { require "sqlite3" }

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-require_relative "result"
-
 module Plait
   module DB
     # A transaction under way: the calls of {Database}, on its connection. It belongs to the fiber that started it, and ends with

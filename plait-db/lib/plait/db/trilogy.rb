@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "driver"
 require_relative "mysql"
-require_relative "result"
-require_relative "session"
 
 Plait::DB::Driver.load("trilogy", "~> 2.8") { require "trilogy" }
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/suites/common/suite"
 require "plait/lab"
 require_relative "../db"
 require_relative "databases/server"

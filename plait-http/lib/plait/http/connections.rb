@@ -2,12 +2,10 @@
 
 require "ipaddr"
 require "plait/io/connector"
-require "plait/io/native"
 require "plait/io/pool"
 require "plait/protocols/http2/frames"
 require_relative "native_wire"
 require_relative "pure_wire"
-require_relative "timeouts"
 
 module Plait
   module HTTP

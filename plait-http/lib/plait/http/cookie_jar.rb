@@ -2,7 +2,6 @@
 
 require "securerandom"
 require_relative "cookie_jar/set_cookie"
-require_relative "url"
 
 module Plait
   module HTTP

@@ -5,8 +5,6 @@ require_relative "cookie_jar"
 require_relative "direct/draft"
 require_relative "exchange"
 require_relative "redirects"
-require_relative "request"
-require_relative "timeouts"
 
 module Plait
   module HTTP

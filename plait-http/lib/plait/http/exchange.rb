@@ -2,7 +2,6 @@
 
 require_relative "exchange/message"
 require_relative "exchange/streamed_body"
-require_relative "timeouts"
 
 module Plait
   module HTTP

@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms"
+require "plait/mechanisms/base"
 require "plait/mechanisms/coordinator"
-require "plait/mechanisms/mechanism"
 require "plait/mechanisms/failure"
-require "plait/mechanisms/interruption"
-require "plait/mechanisms/options"
 require "plait/mechanisms/patches"
 require "plait/mechanisms/worker_thread"
 require_relative "fan_out/fiber_pool"

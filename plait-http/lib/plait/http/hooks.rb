@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "response"
-
 module Plait
   module HTTP
     # One call of a client, with its redirects and retries, as hooks see it.

@@ -3,7 +3,6 @@
 require "plait/protocols/http2/frames"
 require_relative "http2/connection"
 require_relative "http2/call"
-require_relative "timeouts"
 
 module Plait
   module HTTP

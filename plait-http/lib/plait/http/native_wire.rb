@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
 require "plait/protocols/http1"
-require_relative "response"
-require_relative "timeouts"
 
 module Plait
   module HTTP

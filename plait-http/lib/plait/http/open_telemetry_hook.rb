@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "opentelemetry"
-require "plait/version"
 require_relative "../http"
-require_relative "url"
 
 module Plait
   module HTTP

@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/rules"
-require "plait/version"
-require_relative "auth"
 require_relative "cookie_jar"
-require_relative "headers"
 require_relative "hooks"
 require_relative "proxy"
 require_relative "redirects"
 require_relative "retries"
-require_relative "timeouts"
-require_relative "url"
 
 module Plait
   module HTTP

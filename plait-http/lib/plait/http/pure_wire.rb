@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "plait/io/channel"
 require "plait/io/stream"
 require "plait/protocols/http1"
 require_relative "pure_wire/answers"
-require_relative "timeouts"
 
 module Plait
   module HTTP

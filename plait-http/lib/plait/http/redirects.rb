@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "request"
-require_relative "url"
-
 module Plait
   module HTTP
     # Which responses are followed elsewhere (RFC 9110 §15.4), how far, and what is left behind on the way.

@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/syntax"
-require_relative "auth"
 require_relative "form"
-require_relative "headers"
 require_relative "multipart"
 require_relative "upload"
-require_relative "url"
 
 module Plait
   module HTTP

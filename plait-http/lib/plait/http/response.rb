@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
 require "plait/protocols/http1/syntax"
-require_relative "headers"
-require_relative "request"
 
 module Plait
   module HTTP

@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1/serializer"
-require_relative "auth"
 require_relative "codings"
-require_relative "headers"
 require_relative "proxy"
 require_relative "redirects"
-require_relative "url"
 
 module Plait
   module HTTP

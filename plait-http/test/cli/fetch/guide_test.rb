@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/cli"
 require "plait/commands/fetch"
 require "shellwords"
 require_relative "support/fetching"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "io/wait"
-
 module Plait
   module Io
     # Ends a server, from any thread, fiber or signal handler, also before the server runs.

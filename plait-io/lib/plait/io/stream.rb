@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "socket"
 require_relative "channel"
 require_relative "gather"

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require_relative "lock"
 require "plait/io/gather"
 

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/cli/command"
-require "plait/cli/exit_status"
-
 module Plait
   module CLI
     # `plait serve`

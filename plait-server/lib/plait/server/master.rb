@@ -14,7 +14,6 @@ require_relative "surroundings"
 require "plait/io/orphaned_fork"
 require "plait/io/stop_signal"
 require "plait/io/workers"
-require "plait/version"
 require "plait/io/listener"
 
 module Plait

@@ -2,8 +2,7 @@
 
 require_relative "answer"
 require_relative "open_file"
-require "plait/mechanisms/interruption"
-require "plait/mechanisms/state"
+require "plait/mechanisms/base"
 
 module Plait
   class Server

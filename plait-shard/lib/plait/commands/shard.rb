@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/cli/command"
-
 module Plait
   module CLI
     # `plait shard`

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "socket"
 require_relative "../protocols/resp"
-require_relative "native"
 require "plait/io/channel"
 require "plait/io/endpoint"
 

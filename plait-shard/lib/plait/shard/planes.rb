@@ -4,7 +4,6 @@ require "monitor"
 require "socket"
 require_relative "door"
 require_relative "launch"
-require_relative "native"
 require_relative "retirement"
 
 module Plait

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "native"
 require_relative "reshard_lock"
 require_relative "door"
 require_relative "lease"

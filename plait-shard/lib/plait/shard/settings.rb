@@ -2,7 +2,6 @@
 
 require "yaml"
 require_relative "node_connection"
-require_relative "native"
 require_relative "topology"
 require_relative "sources/cluster"
 require_relative "sources/sentinels"

@@ -4,7 +4,6 @@ require_relative "../shard"
 require_relative "shard/redis_servers"
 require_relative "shard/trial"
 require "plait/lab"
-require "plait/suites/common/suite"
 
 module Plait
   module Suites

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/redis_conversation"
 require "support/redis_server"
+require "plait/suites"
 require "plait/suites/shard/redis_servers"
 
 class RedisServersTest < Minitest::Test

@@ -5,8 +5,6 @@ require "plait"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait::Mechanisms.autoload(:Sidekiq, __FILE__) if Plait::Mechanisms.autoload?(:Sidekiq)
 
-require "plait/mechanisms/mechanism"
-
 module Plait
   module Mechanisms
     # Named before its parts are loaded: each of them opens it.
@@ -14,7 +12,6 @@ module Plait
   end
 end
 
-require "plait/mechanisms/attempt"
 require "plait/mechanisms/sequence"
 require_relative "sidekiq/plain"
 

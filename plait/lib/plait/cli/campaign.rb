@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "arguments"
-require_relative "exit_status"
 require_relative "failure"
 require_relative "outputs"
 require_relative "terminal"

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "arguments"
-require_relative "exit_status"
 require_relative "../lab"
 require_relative "../mechanisms"
 require_relative "../sibling"

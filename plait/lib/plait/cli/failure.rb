@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "tempfile"
-require_relative "../version"
-require_relative "exit_status"
 require_relative "terminal"
 
 module Plait

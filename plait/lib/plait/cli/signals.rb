@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../process_figures"
-require_relative "exit_status"
 
 module Plait
   module CLI

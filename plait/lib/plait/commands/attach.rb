@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../cli/arguments"
-require_relative "../cli/command"
-require_relative "../cli/exit_status"
-
 module Plait
   module CLI
     # `plait attach`

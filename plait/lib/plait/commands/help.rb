@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../cli/command"
 require_relative "../cli/commands"
-require_relative "../cli/exit_status"
 
 module Plait
   module CLI

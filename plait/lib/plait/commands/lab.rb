@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../cli/command"
 require_relative "../cli/measuring_options"
 require_relative "../parts"
 

@@ -2,7 +2,6 @@
 
 require "etc"
 require "time"
-require_relative "../version"
 
 module Plait
   module Lab

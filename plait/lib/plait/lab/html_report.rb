@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../version"
 require_relative "answer"
 require_relative "environment"
 require_relative "html_report/curve"

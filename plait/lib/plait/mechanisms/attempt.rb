@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "interruption"
-require_relative "options"
-require_relative "state"
-require_relative "time_limit"
-
 module Plait
   # Runs the user's block for one item, with its timeout, the deadline and the retries. It is the same under every
   # mechanism, and runs where the mechanism runs the item.

@@ -2,7 +2,6 @@
 
 require_relative "auto/pool"
 require_relative "auto/decision"
-require_relative "mechanism"
 
 module Plait
   module Mechanisms

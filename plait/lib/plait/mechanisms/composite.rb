@@ -2,8 +2,6 @@
 
 require_relative "fibers"
 require_relative "hybrid"
-require_relative "interruption"
-require_relative "mechanism"
 require_relative "processes"
 require_relative "processes/answers"
 require_relative "processes/pool"

@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "base"
 require "timeout"
-require_relative "attempt"
 require_relative "failure"
-require_relative "interruption"
-require_relative "mechanism"
-require_relative "options"
 
 module Plait
   # Drives one run, the same for every mechanism: pulls items while there is room, hands outcomes over in the order in

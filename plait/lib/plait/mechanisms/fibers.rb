@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "patches"
-require_relative "mechanism"
 require_relative "fibers/loop_thread"
 require_relative "fibers/pool"
 require_relative "fibers/host"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "base"
 require_relative "patches"
 require_relative "scheduler"
-require_relative "state"
 
 module Plait
   # The Fiber::Scheduler of another library, with the few methods of ours that a pool needs.

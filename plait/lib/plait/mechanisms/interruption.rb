@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values"
-
 module Plait
   module Mechanisms
     # Ends a body from outside: raised at a point where it waits, so that its `ensure` blocks run. It is no

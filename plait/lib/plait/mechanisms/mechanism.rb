@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../values"
-require_relative "rails_execution"
-
 module Plait
   module Mechanisms
     # A mechanism, as the coordinator sees it. One object each, without state: the state of a run is in its executor.

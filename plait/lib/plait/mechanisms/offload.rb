@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "interruption"
-require_relative "state"
 
 module Plait
   # Blocking calls of fibers, run on threads: the fiber waits, the loop goes on.

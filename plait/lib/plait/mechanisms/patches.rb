@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "base"
+require_relative "patches/gate"
 require_relative "patches/file_patches"
 require_relative "patches/io_patches"
 require_relative "patches/mutex_patches"

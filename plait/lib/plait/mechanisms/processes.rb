@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require "io/wait"
-require_relative "interruption"
-require_relative "mechanism"
 require_relative "portable"
 require_relative "processes/answers"
 require_relative "processes/child_process"
@@ -12,8 +9,6 @@ require_relative "processes/frames"
 require_relative "processes/pool"
 require_relative "processes/worker_loop"
 require_relative "scope/threaded"
-require_relative "state"
-require_relative "readiness"
 
 module Plait
   module Mechanisms

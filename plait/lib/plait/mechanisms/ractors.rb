@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require_relative "mechanism"
-require_relative "options"
 require_relative "ractors/body"
 require_relative "ractors/pool"
 require_relative "scope/threaded"

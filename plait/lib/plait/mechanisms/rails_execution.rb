@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "state"
-
 module Plait
   # Where a Rails application is loaded, an item is a unit of work to it, as a request is. Rails gives back connections and
   # resets CurrentAttributes after it, and reloads no class meanwhile.

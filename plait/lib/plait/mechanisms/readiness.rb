@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "io/wait"
-
 module Plait
   # Waiting for descriptors, and not waiting for them, also in a fiber that has a scheduler.
   module Readiness

@@ -5,7 +5,7 @@ module Plait
   class Scheduler; end # rubocop:disable Lint/EmptyClass
 end
 
-require_relative "../values"
+require_relative "base"
 require_relative "patches"
 require_relative "offload"
 require_relative "scheduler/ending"

@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "attempt"
-require_relative "interruption"
-require_relative "options"
-require_relative "rails_execution"
-require_relative "state"
-require_relative "time_limit"
 require_relative "scope/task"
 
 module Plait

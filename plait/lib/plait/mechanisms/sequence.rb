@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "mechanism"
 require_relative "scope"
-require_relative "state"
 
 module Plait
   module Mechanisms

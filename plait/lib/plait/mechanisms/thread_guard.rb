@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "interruption"
+require_relative "base"
 
 module Plait
   # Keeps Thread#raise away from a thread of a server, unless a request runs there: an exception in the server's own code would

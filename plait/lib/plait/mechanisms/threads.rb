@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "attempt"
-require_relative "mechanism"
 require_relative "scope/threaded"
 require_relative "worker_thread"
 

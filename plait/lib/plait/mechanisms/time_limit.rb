@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "timeout"
-require_relative "interruption"
 
 module Plait
   # Ends a block that lasts too long. In a fiber it uses the scheduler's timers, elsewhere the `timeout` gem's one

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "attempt"
-require_relative "interruption"
-require_relative "state"
+require_relative "base"
 
 module Plait
   # A thread that takes items from a queue until the queue is closed.

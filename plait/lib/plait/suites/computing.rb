@@ -2,7 +2,6 @@
 
 require "etc"
 require "zlib"
-require_relative "common/suite"
 require_relative "common/jruby"
 require_relative "common/programs"
 require_relative "../lab"

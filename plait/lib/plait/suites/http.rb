@@ -2,7 +2,6 @@
 
 require "net/http"
 require "socket"
-require_relative "common/suite"
 require_relative "http/embedded_target"
 require_relative "../lab"
 require_relative "../parts"

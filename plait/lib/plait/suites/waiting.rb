@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "common/suite"
 require_relative "../lab"
 
 module Plait

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/waiting"
+require "plait/suites"
 require "plait/suites/common/own_server"
 
 class OwnServerTest < Minitest::Test

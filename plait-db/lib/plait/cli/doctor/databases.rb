@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/cli/command"
 require "plait/cli/doctor/examiner"
 require "plait/cli/doctor/optional_gems"
 

@@ -5,7 +5,6 @@ require "fileutils"
 require "tmpdir"
 require "plait/suites/common/own_server"
 require "plait/suites/common/programs"
-require "plait/suites/common/suite"
 require_relative "../../db"
 
 module Plait

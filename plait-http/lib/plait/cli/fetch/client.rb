@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../http"
-require "plait/cli/command"
 require "plait/cli/terminal"
 require_relative "record"
 require_relative "output"

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "zlib"
-require "plait/cli/command"
 
 module Plait
   module CLI

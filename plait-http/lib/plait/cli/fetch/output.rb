@@ -3,7 +3,6 @@
 require "digest"
 require "fileutils"
 require "plait/atomic_file"
-require "plait/cli/command"
 require "plait/cli/terminal"
 require_relative "record"
 

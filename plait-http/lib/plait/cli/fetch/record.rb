@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "plait/cli/command"
 
 module Plait
   module CLI

@@ -2,8 +2,6 @@
 
 require_relative "../../http"
 require "plait/atomic_file"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 require_relative "book"
 require_relative "client"
 require_relative "lines"

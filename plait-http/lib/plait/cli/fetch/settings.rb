@@ -2,9 +2,6 @@
 
 require_relative "../../http"
 require "plait/mechanisms"
-require "plait/version"
-require "plait/cli/arguments"
-require "plait/cli/command"
 require_relative "lines"
 
 module Plait

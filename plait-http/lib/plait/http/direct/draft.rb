@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
-require_relative "../headers"
-require_relative "../auth"
 require_relative "../form"
-require_relative "../request"
 
 module Plait
   module HTTP

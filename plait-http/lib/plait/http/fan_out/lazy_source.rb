@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../url"
 require_relative "loop"
 
 module Plait

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
+require "plait/mechanisms/base"
 require "plait/mechanisms/foreign_loop"
-require "plait/mechanisms/interruption"
 require "plait/mechanisms/scheduler"
-require "plait/mechanisms/time_limit"
 
 module Plait
   module HTTP

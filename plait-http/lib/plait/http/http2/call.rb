@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http2/frames"
-require_relative "../headers"
-require_relative "../response"
-require_relative "../timeouts"
 
 module Plait
   module HTTP

@@ -4,7 +4,6 @@ require "plait/io/channel"
 require "plait/protocols/http1/rules"
 require "plait/protocols/http2/client"
 require_relative "call"
-require_relative "../timeouts"
 
 module Plait
   module HTTP

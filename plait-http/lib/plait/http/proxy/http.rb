@@ -3,7 +3,6 @@
 require "plait/io/connector"
 require "plait/io/stream"
 require "plait/protocols/http1/serializer"
-require_relative "../auth"
 require_relative "../pure_wire"
 
 module Plait

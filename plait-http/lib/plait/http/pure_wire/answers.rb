@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../response"
-
 module Plait
   module HTTP
     class PureWire

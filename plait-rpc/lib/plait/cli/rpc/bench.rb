@@ -3,9 +3,6 @@
 require "json"
 require_relative "call"
 require_relative "../../suites/rpc"
-require "plait/cli/arguments"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 require "plait/lab"
 
 module Plait

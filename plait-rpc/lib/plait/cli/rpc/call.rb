@@ -3,9 +3,6 @@
 require "json"
 require_relative "../../commands/rpc"
 require_relative "../../rpc"
-require "plait/cli/arguments"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 
 module Plait
   module CLI

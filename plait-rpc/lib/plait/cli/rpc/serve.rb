@@ -2,9 +2,6 @@
 
 require "plait/io/endpoint"
 require_relative "../../rpc"
-require "plait/cli/arguments"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 require_relative "call"
 
 module Plait

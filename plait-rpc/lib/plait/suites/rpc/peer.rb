@@ -5,7 +5,6 @@ require_relative "../../rpc"
 require "plait"
 require "plait/io/endpoint"
 require "plait/suites/common/companion"
-require "plait/suites/common/suite"
 
 module Plait
   module Suites

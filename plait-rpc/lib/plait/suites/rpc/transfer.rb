@@ -2,7 +2,6 @@
 
 require_relative "../../protocols/messagepack_rpc"
 require_relative "../../rpc"
-require "plait/suites/common/suite"
 
 module Plait
   module Suites

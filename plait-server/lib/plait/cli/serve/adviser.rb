@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require "plait/cli/command"
 require "plait/lab"
 require "plait/lab/judgement"
 require "plait/lab/statistics"

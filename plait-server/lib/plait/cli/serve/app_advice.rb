@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/cli/command"
 require "plait/lab"
 require "plait/lab/advice"
 require "plait/lab/statistics"

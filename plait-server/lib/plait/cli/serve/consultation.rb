@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "plait/cli/arguments"
-require "plait/cli/command"
 require_relative "../../commands/serve"
 require_relative "adviser"
 require_relative "app_advice"

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 require_relative "../../server/pid_file"
 require_relative "../../server/state_file"
 require "plait/io/workers/plan"

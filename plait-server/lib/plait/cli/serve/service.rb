@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "plait/cli/command"
 require_relative "../../server/config_file"
 require_relative "../../server/configuration"
 require_relative "../../server/generation"
 require_relative "../../server/handover"
 require_relative "../../server/master"
 require "plait/io/workers/plan"
-require "plait/version"
 
 module Plait
   module CLI

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "io/wait"
-require "plait/cli/command"
 require "plait/process_figures"
 require "tempfile"
 require_relative "../../server/configuration"

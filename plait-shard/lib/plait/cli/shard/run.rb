@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require_relative "../../shard"
 require_relative "../../suites/shard/redis_servers"
 require_relative "succession"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 
 module Plait
   module CLI

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../shard"
-require "plait/cli/arguments"
-require "plait/cli/command"
 
 module Plait
   module CLI

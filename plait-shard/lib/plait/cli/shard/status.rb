@@ -3,8 +3,6 @@
 require "json"
 require "net/http"
 require_relative "../../shard"
-require "plait/cli/command"
-require "plait/cli/exit_status"
 
 module Plait
   module CLI

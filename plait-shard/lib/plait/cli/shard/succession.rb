@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "socket"
 require "plait/io/listener"
-require "plait/cli/command"
 
 module Plait
   module CLI

@@ -6,7 +6,6 @@ require "plait/io/stream"
 require "plait/lab"
 require "plait/process_figures"
 require "plait/suites/common/companion"
-require "plait/suites/common/suite"
 
 module Plait
   module Suites

@@ -2,8 +2,6 @@
 
 require "json"
 require "securerandom"
-require "plait/mechanisms/mechanism"
-require "plait/mechanisms/time_limit"
 
 module Plait
   module Mechanisms

@@ -4,10 +4,6 @@ require "sidekiq"
 require "sidekiq/component"
 require_relative "channel"
 require_relative "plain"
-require "plait/mechanisms/attempt"
-require "plait/mechanisms/interruption"
-require "plait/mechanisms/mechanism"
-require "plait/mechanisms/options"
 
 module Plait
   module Mechanisms

@@ -2,7 +2,6 @@
 
 require "json"
 require "sidekiq/api"
-require "plait/mechanisms/mechanism"
 require_relative "channel"
 
 module Plait

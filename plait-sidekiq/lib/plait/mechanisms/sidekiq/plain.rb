@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms/portable"
-require "plait/mechanisms/mechanism"
 
 module Plait
   module Mechanisms

@@ -4,9 +4,6 @@ require_relative "channel"
 require_relative "item_job"
 require_relative "loss_detector"
 require_relative "plain"
-require "plait/mechanisms/mechanism"
-require "plait/mechanisms/options"
-require "plait/mechanisms/time_limit"
 
 module Plait
   module Mechanisms

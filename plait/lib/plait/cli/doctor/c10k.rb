@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../command"
 require_relative "machine"
 require_relative "examiner"
 

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../version"
-require_relative "../command"
 require_relative "limits"
 require_relative "machine"
 require_relative "optional_gems"

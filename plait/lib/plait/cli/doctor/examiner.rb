@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../command"
-
 module Plait
   module CLI
     class Doctor < Command

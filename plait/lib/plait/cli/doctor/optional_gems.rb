@@ -2,7 +2,6 @@
 
 require_relative "../../suites/common/jruby"
 require_relative "../../suites/common/programs"
-require_relative "../command"
 require_relative "examiner"
 
 module Plait

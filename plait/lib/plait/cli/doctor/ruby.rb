@@ -2,8 +2,6 @@
 
 require "etc"
 require_relative "../../mechanisms"
-require_relative "../../version"
-require_relative "../command"
 require_relative "examiner"
 
 module Plait

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../arguments"
-require_relative "../command"
-require_relative "../exit_status"
 require_relative "../failure"
 require_relative "../outputs"
 require_relative "../../atomic_file"

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../arguments"
 require_relative "../campaign"
-require_relative "../command"
 require_relative "../outputs"
 require_relative "../../parts"
 require_relative "../../suites"

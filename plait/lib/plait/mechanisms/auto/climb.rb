@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
 require_relative "ladder"
 
 module Plait

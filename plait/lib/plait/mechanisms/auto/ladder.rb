@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
-
 module Plait
   module Mechanisms
     class Auto < Mechanism

@@ -3,7 +3,6 @@
 require "etc"
 require_relative "../fibers"
 require_relative "../hybrid"
-require_relative "../mechanism"
 require_relative "../pace"
 require_relative "../threads"
 require_relative "../worker_thread"

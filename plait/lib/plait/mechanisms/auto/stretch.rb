@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
-require_relative "../state"
-
 module Plait
   module Mechanisms
     class Auto < Mechanism

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../attempt"
-require_relative "../interruption"
-require_relative "../mechanism"
 require_relative "../scheduler"
 require_relative "pool"
 

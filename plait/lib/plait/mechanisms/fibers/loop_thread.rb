@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
 require_relative "../scheduler"
-require_relative "../time_limit"
 require_relative "pool"
 
 module Plait

@@ -1,13 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../attempt"
 require_relative "../foreign_loop"
-require_relative "../interruption"
-require_relative "../mechanism"
-require_relative "../options"
-require_relative "../rails_execution"
-require_relative "../state"
-require_relative "../time_limit"
 
 module Plait
   module Mechanisms

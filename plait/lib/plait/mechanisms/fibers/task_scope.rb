@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../foreign_loop"
-require_relative "../interruption"
-require_relative "../mechanism"
 require_relative "../scope"
 
 module Plait

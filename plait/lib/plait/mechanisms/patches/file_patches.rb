@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "io/nonblock"
-require_relative "gate"
 
 module Plait
   module Patches

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "gate"
-
 module Plait
   module Patches
     # Of IO: close and reopen, which the fibers that wait for it must hear of.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "gate"
-
 module Plait
   module Patches
     # Of Thread::Mutex and Thread::ConditionVariable.

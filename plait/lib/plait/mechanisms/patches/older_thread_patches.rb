@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../time_limit"
-require_relative "gate"
-
 module Plait
   module Patches
     # Of Thread, on the Rubies before 3.3: join, and priorities.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "gate"
-
 module Plait
   module Patches
     # Of IO and Kernel, on the Rubies before 3.2: select and timeout.

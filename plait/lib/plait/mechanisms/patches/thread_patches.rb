@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../state"
-require_relative "gate"
-
 module Plait
   module Patches
     # Of Thread, and of Fiber for what its fibers share.

@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
-require "io/wait"
-require_relative "../interruption"
-require_relative "../mechanism"
 require_relative "../portable"
-require_relative "../readiness"
 require_relative "child_process"
 require_relative "forking"
 require_relative "frames"

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../interruption"
-require_relative "../mechanism"
-require_relative "../rails_execution"
-require_relative "../readiness"
 require_relative "forking"
 
 module Plait

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../base"
 require "fcntl"
-require_relative "../interruption"
 require_relative "../patches"
 
 module Plait

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
-require_relative "../readiness"
-
 module Plait
   module Mechanisms
     class Processes < Mechanism

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
 require_relative "../pace"
 require_relative "../portable"
-require_relative "../readiness"
 require_relative "forking"
 require_relative "frames"
 require_relative "worker"

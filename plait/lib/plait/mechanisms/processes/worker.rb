@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
-require_relative "../readiness"
 require_relative "child_process"
 require_relative "frames"
 

@@ -1,12 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../attempt"
-require_relative "../interruption"
-require_relative "../mechanism"
 require_relative "../portable"
-require_relative "../state"
 require_relative "answers"
-require_relative "../readiness"
 require_relative "frames"
 
 module Plait

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
-require_relative "../options"
 require_relative "../pace"
 require_relative "../portable"
 require_relative "explanation"

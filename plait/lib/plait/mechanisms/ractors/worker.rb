@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../mechanism"
 require_relative "body"
 require_relative "explanation"
 require_relative "worker_loop"

@@ -1,11 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../time_limit"
-require_relative "../attempt"
-require_relative "../interruption"
-require_relative "../mechanism"
 require_relative "../portable"
-require_relative "../state"
 require_relative "explanation"
 require_relative "port"
 

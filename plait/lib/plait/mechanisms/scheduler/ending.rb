@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../interruption"
 require_relative "../patches"
 
 module Plait

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../state"
-
 module Plait
   class Scheduler
     # Runs jobs on fibers that are used again: a fiber is two memory maps and 13 kB, a job that never waits needs none of

@@ -3,8 +3,6 @@
 require_relative "."
 require_relative "../patches"
 require_relative "../foreign_loop"
-require_relative "../interruption"
-require_relative "../state"
 
 module Plait
   class Scope

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../values"
-require "io/wait"
 require "rbconfig"
 require_relative "jruby"
 

@@ -3,7 +3,6 @@
 require "net/http"
 require "openssl"
 require_relative "origin"
-require_relative "../common/suite"
 
 module Plait
   module Suites

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/suites/common/suite"
 require "plait/suites/http"
 require_relative "../../../http"
 
