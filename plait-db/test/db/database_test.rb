@@ -41,7 +41,7 @@ class DatabaseTest < Minitest::Test
 
     def close = @closed = true
 
-    def parting?(&) = false
+    def outlasts?(&) = false
 
     def transaction = yield(self)
 

@@ -93,7 +93,7 @@ class DBApartTest < Minitest::Test
       @discarded = Queue.new
       taken = nil
       call = DetachedCall.new(discard: ->(value) { discarded << value }) { made << 1 }
-      [-> { call.value(take: ->(value) { taken = value }) }, lambda do |place|
+      [-> { call.value { |value| taken = value } }, lambda do |place|
         wait_until { DetachedCall.threads.count.zero? }
         assert_equal(made.size, (taken ? 1 : 0) + @discarded.size, place)
       end]

@@ -67,6 +67,51 @@ class DBPoolTest < Minitest::Test
     assert_equal([0, 1, 0], figures(pool, :busy, :idle, :closing))
   end
 
+  def test_one_that_is_as_good_as_new_behind_its_last_call_is_lent_again
+    over = nil
+    pool = pool(size: 1, linger: ->(_, done) { over = done })
+    cut = nil
+    assert_raises(KeyError) { pool.with { |connection| (cut = connection) && raise(KeyError) } }
+    waiting = Thread.new { pool.with(timeout: 60, &:itself) }
+    wait_until { pool.statistics[:waiting] == 1 }
+    over.call(true)
+    assert_same(cut, waiting.value)
+    refute(cut.closed)
+    assert_equal([1, 0, 1, 0], figures(pool, :connected, :busy, :idle, :closing))
+  end
+
+  def test_one_that_comes_back_to_a_closed_pool_is_closed
+    over = nil
+    pool = pool(size: 1, linger: ->(_, done) { over = done })
+    cut = nil
+    assert_raises(KeyError) { pool.with { |connection| (cut = connection) && raise(KeyError) } }
+    pool.close
+    refute(cut.closed)
+    over.call(true)
+    assert(cut.closed)
+    assert_equal([0, 0, 0], figures(pool, :busy, :idle, :closing))
+  end
+
+  def test_one_that_was_granted_and_not_used_is_kept
+    pool = pool(size: 1)
+    assert_raises(KeyError) { pool.checkout(take: ->(_) { raise KeyError }) }
+    pool.with { |connection| refute(connection.closed) }
+    assert_equal([1, 1], figures(pool, :connected, :idle))
+  end
+
+  # The answer to the check may still come.
+  def test_one_whose_check_is_cut_is_closed
+    checking = false
+    pool = pool(size: 1, check: ->(_) { checking ? sleep : true }, check_after: 0)
+    first = pool.with(&:itself)
+    checking = true
+    assert_raises(Plait::TimeoutError) { Plait.timeout(0.01) { pool.with { flunk } } }
+    assert(first.closed)
+    checking = false
+    refute_same(first, pool.with(&:itself))
+    assert_equal([2, 1, 0], figures(pool, :connected, :idle, :busy))
+  end
+
   def test_another_fiber_of_the_thread_does_not
     pool = pool(size: 2)
     pool.with { |outer| Fiber.new { pool.with { |inner| refute_same(outer, inner) } }.resume }

@@ -6,6 +6,66 @@ require_relative "fault_cases"
 class DBPostgresFaultsTest < Minitest::Test
   include FaultCases
 
+  def one_connection(&block) = Plait::DB.connect(url(server_class.shared), size: 1, timeout: 20, check_after: 0, &block)
+
+  %i[threads fibers].each do |on|
+    define_method(:"test_a_cut_query_leaves_a_connection_as_good_as_new_on_#{on}") do
+      one_connection do |db|
+        id = db.query(connection_id).value
+        patiently { assert_raises(Plait::TimeoutError) { run_on(on) { Plait.timeout(0.05) { db.query(sleeping(60)) } } } }
+        assert_equal([id, 7], [db.query(connection_id).value, db.query("SELECT 7").value])
+        assert_equal(1, db.statistics[:connected])
+      end
+    end
+  end
+
+  def test_a_cut_transaction_is_rolled_back_and_its_connection_kept
+    one_connection do |db|
+      fill(db)
+      db.execute("SELECT $1::int", 1)
+      id = db.query(connection_id).value
+      patiently do
+        assert_raises(Plait::TimeoutError) do
+          db.transaction do |tx|
+            tx.query("INSERT INTO moves VALUES (1)")
+            Plait.timeout(0.05) { tx.query(sleeping(60)) }
+          end
+        end
+        wait_until { db.statistics[:closing].zero? }
+      end
+      assert_equal([id, 0], [db.query(connection_id).value, db.query("SELECT COUNT(*) FROM moves").value])
+      assert_equal(2, db.execute("SELECT $1::int", 2).value) # its statements are known, too
+    end
+  end
+
+  # Their settings are not for the next caller.
+  def test_a_lent_connection_that_is_cut_is_closed
+    one_connection do |db|
+      patiently do
+        assert_raises(Plait::TimeoutError) do
+          db.with do |connection|
+            connection.exec("SET statement_timeout = 12345")
+            Plait.timeout(0.05) { db.query(sleeping(60)) }
+          end
+        end
+      end
+      refute_equal("12345ms", db.query("SHOW statement_timeout").value)
+      assert_equal(2, db.statistics[:connected])
+    end
+  end
+
+  def test_no_answer_of_a_cut_query_reaches_another_caller
+    with_database(server_class.shared) do |db|
+      random = Random.new(5)
+      times = Array.new(600) { random.rand(0.0005..0.02) }
+      answers = Plait.map(times.each_with_index, on: :threads, limit: 8, on_error: :collect) do |time, n|
+        Plait.timeout(time) { db.query("SELECT #{n}, pg_sleep(0.003)").rows.first.first }
+      end
+      answers.each_with_index { |outcome, n| assert_equal(n, outcome.value) if outcome.ok? }
+      answers.reject(&:ok?).each { |outcome| assert_kind_of(Plait::TimeoutError, outcome.error) }
+    end
+  end
+
   private
 
   def gem = "pg"

@@ -30,7 +30,7 @@ module Plait
         session.known_options&.then { |known| refuse_unknown(known, driver.keys) }
         @name = about.fetch(:name, address.to_s)
         @pool = Pool.new(check: :working?.to_proc, errors: session.errors, fit: ->(connection, error) { connection.fit?(error) },
-                         abandon: :abandon.to_proc, linger: ->(connection, gone) { connection.parting?(&gone) },
+                         abandon: :abandon.to_proc, linger: ->(connection, over) { connection.outlasts?(&over) },
                          name: @name, **about) { session.new(address, driver) }
       end
 

@@ -84,23 +84,45 @@ module Plait
         self
       end
 
-      # @param take [#call] is given the block's value, before any interrupt can come
+      # @yieldparam value [Object] before any interrupt can come
       # @return [Object] the block's value
       # @raise [WorkerDied] the block has ended its thread
       # @raise [ThreadError] the system gives no thread
-      def value(take: :itself.to_proc)
+      def value(&take)
         start
+        take(&take)
+      ensure
+        Uninterruptible.run { leave }
+      end
+
+      # As {value}, of a call that was started: an interrupt leaves it to a later caller.
+      # @yieldparam (see #value)
+      # @return (see #value)
+      # @raise (see #value)
+      def take
         wait
         raise @error if @error
 
         Uninterruptible.run do
-          take.call(@value)
+          yield @value if block_given?
           @taken = true
           @value
         end
-      ensure
-        Uninterruptible.run { leave }
       end
+
+      # No caller waits any longer, or will.
+      def leave
+        @lock.synchronize do
+          @discard.call(@value) if @value && !@taken
+          @left = true
+        end
+      end
+
+      # @return [Boolean] whether the block is over, and has raised an error
+      def failed? = @over && !@error.nil?
+
+      # @return [Object, nil] a value that no caller has taken
+      def untaken = @taken ? nil : @value
 
       def wait = @done.pop
 
@@ -128,15 +150,7 @@ module Plait
 
       private
 
-      def keep(value) = @lock.synchronize { @left ? @discard.call(value) : @value = value }
-
-      # Its caller stops waiting.
-      def leave
-        @lock.synchronize do
-          @discard.call(@value) if @value && !@taken
-          @left = true
-        end
-      end
+      def keep(value) = @lock.synchronize { @left ? value && @discard.call(value) : @value = value }
 
       def finish
         ending = @lock.synchronize do
@@ -144,6 +158,7 @@ module Plait
           @ending
         end
         ending&.call
+      ensure
         @done.close
       end
     end

@@ -138,6 +138,7 @@ module Plait
       def break_off(_driver, identity)
         other = connect(**HASTE)
         control(other, "KILL #{identity.id}") if same_server?(other, identity)
+        false
       ensure
         other&.close
       end

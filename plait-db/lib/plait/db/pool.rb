@@ -103,8 +103,8 @@ module Plait
     # @param close [#call, nil] (connection); nil: its method `close`
     # @param abandon [#call, nil] (connection): in the child of a fork, with a connection that is the parent's. It must not
     #   talk to the server. nil: nothing is done with it
-    # @param linger [#call, nil] (connection, gone) after a connection was closed => whether its server still has it. It keeps
-    #   its place then until `gone` is called, from any thread
+    # @param linger [#call, nil] (connection, over) with one that can't be given back => whether a call on it goes on. It keeps
+    #   its place until `over` is called, from any thread: with true the pool has it again, else it is closed then
     # @param errors [Array<Class>] errors of `check:` and `close:` that mean the end of the connection. Any other error, and
     #   always a plain Timeout::Error, comes from a time limit of the caller, and reaches the caller
     # @param name [String] its name in errors
@@ -142,10 +142,13 @@ module Plait
       return yield(lent.connection) if lent && !inherited?(lent)
 
       checkout = Io::Pool::Checkout.new(nil)
+      unused = true
       begin
-        use(obtain(checkout, timeout), &block)
+        entry = obtain(checkout, timeout)
+        unused = false
+        use(entry, &block)
       ensure
-        uninterruptible { settle(checkout) }
+        uninterruptible { settle(checkout, unused) }
       end
     end
 
@@ -166,7 +169,7 @@ module Plait
       end
       entry.connection
     ensure
-      uninterruptible { settle(checkout) if checkout && !taken }
+      uninterruptible { settle(checkout, true) if checkout && !taken }
     end
 
     # @return [void]
@@ -260,9 +263,7 @@ module Plait
     # @return [Entry, nil] nil: its connection does not work any more, and is closed
     def usable(checkout)
       entry = checkout.entry
-      now = Deadline.now
-      return entry if now < entry.good_until || (fault = @upkeep.fault(entry, now)).nil?
-
+      fault = fault_of(entry, Deadline.now) or return entry
       change do
         @state.strike(checkout, fault)
         [entry]
@@ -270,14 +271,24 @@ module Plait
       nil
     end
 
+    # The answer to a check that is interrupted may be pending.
+    def fault_of(entry, now)
+      checked = now < entry.good_until
+      fault = checked ? nil : @upkeep.fault(entry, now)
+      checked = true
+      fault
+    ensure
+      take_back(entry, false, nil) unless checked
+    end
+
     def connect(checkout) = @upkeep.connect(@generation) { |entry| synchronized { @state.enter(checkout, entry) } }
 
     # A checkout is over: a connection or place that it still has goes back.
-    def settle(checkout)
+    def settle(checkout, unused)
       entry = checkout.entry
       return synchronized { @state.withdraw(checkout) } unless entry
 
-      take_back(entry, false, nil) if entry.holder.equal?(checkout)
+      take_back(entry, unused, nil) if entry.holder.equal?(checkout)
     end
 
     # @param finished [Boolean] whether the block came to its end
@@ -289,14 +300,24 @@ module Plait
         keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
         synchronized do
           entry.rest(Deadline.now + (finished ? @check_after : 0))
-          keep ? @state.give_back(entry) : @state.leave(entry, lingers?(entry))
+          keep ? @state.give_back(entry) : @state.leave(entry, !@options.linger.nil?)
         end
-        @upkeep.close([entry]) unless keep
+        part(entry, @state) unless keep
         sweep if Deadline.now >= @sweep_at
       end
     end
 
-    def lingers?(entry, state = @state) = @options.linger&.call(entry.connection, -> { locked { state.depart } })
+    def part(entry, state)
+      return @upkeep.close([entry]) unless @options.linger
+
+      over = lambda do |usable = false|
+        kept = usable && !@closed # asked once: the pool may be closed at any time
+        kept ? entry.rest(Deadline.now + @check_after) : @upkeep.close([entry])
+      ensure
+        locked { kept ? state.come_back(entry) : state.depart }
+      end
+      @options.linger.call(entry.connection, over) || over.call
+    end
 
     def bring_back(connection, whole) = uninterruptible { take_back(checked_out(connection), whole, nil) }
 

@@ -25,6 +25,9 @@ module Plait
             @connection = connection
           end
 
+          # The call of its owner was interrupted.
+          def free = @owner = nil
+
           # @return [Object] the block's value
           def hold
             raise ConnectionInUse if @owner && !@owner.equal?(Fiber.current) && @connection.busy?
@@ -56,14 +59,19 @@ module Plait
           nil
         end
 
-        # Ends the statement under way and discards its answer.
+        # Ends the statement under way and discards its answer. A late cancellation is no danger: the server gets it before the
+        # next statement, and ignores it between two.
         # @param seconds [Numeric] for the server
+        # @return [Boolean] whether no transaction is open
         # @raise [PG::Error, TimeoutError] without success: the connection can't be used again
-        def break_off(seconds)
+        def break_off(seconds, roll_back: false)
           Plait.timeout(seconds) do
-            cancel
+            cancel if busy?
+            plait_guard.free
             discard_results
+            exec("ROLLBACK").clear if roll_back && transaction_status != ::PG::PQTRANS_IDLE
           end
+          transaction_status == ::PG::PQTRANS_IDLE
         end
       end
 
@@ -198,7 +206,7 @@ module Plait
       def forget(driver) = driver.drop_socket
 
       # The server would run the statement, and keep its locks, although the caller is gone.
-      def break_off(driver, _identity) = driver.busy? && Plait.timeout(CANCEL_TIMEOUT) { driver.cancel }
+      def break_off(driver, _identity) = driver.break_off(CANCEL_TIMEOUT, roll_back: true)
     end
   end
 end

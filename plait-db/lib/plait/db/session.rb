@@ -29,7 +29,7 @@ module Plait
       # @return [Array<Symbol>, nil] the options of a driver that ignores unknown ones
       def self.known_options = nil
 
-      # It connects at its first call: if that is interrupted, the pool already has the session, and closes it.
+      # It connects at its first call: if that is interrupted, the pool already has the session, and it goes on connecting.
       # @param options [Hash{Symbol => Object}] of the driver
       def initialize(address, options)
         @address = address
@@ -61,25 +61,32 @@ module Plait
       # After a fork the connection is the parent's. It and its statements stay referenced: many drivers talk to the server in a
       # finalizer. A block under way goes on with a new connection, but not with its transaction.
       def abandon
-        @parting = nil # its thread is the parent's
-        return unless @driver
+        driver = @driver || pending&.untaken&.first
+        @parting = @connecting = nil # their threads are the parent's
+        return unless driver
 
-        @inherited = [@driver, @statements]
-        forget(@driver)
+        @inherited = [driver, @statements]
+        forget(driver)
         @driver = nil
         @statements = {}
         lose(:forked)
       end
 
       def close
+        pending&.leave
         driver, @driver = @driver, nil
         forget_statements
         leave(driver) if driver
       end
 
-      # @yield when a cut connection is closed, after a message to its server
-      # @return [Boolean] whether that is still under way; else the block is never called
-      def parting?(&parted) = !@parting.nil? && @parting.on_end(&parted)
+      # @yieldparam usable [Boolean] when what its last caller did not wait for is over: to connect, or to break off a statement
+      # @return [Boolean] whether there is such a thing; else the block is never called
+      def outlasts?(&over)
+        call = pending or return false
+        ended = -> { over.call(!call.untaken.nil?) }
+        call.on_end(&ended) || ended.call
+        true
+      end
 
       private
 
@@ -116,10 +123,10 @@ module Plait
       # @return [Object, nil] an identity of the connection for {break_off}
       def identify(_driver) = nil
 
-      # Makes the server break off its statement; then the connection is closed. It runs on a thread of its own, since the
-      # caller's time is over.
+      # Makes the server break off its statement. It runs on a thread of its own, since the caller's time is over.
       # @param identity [Object, nil] see {identify}
-      def break_off(_driver, _identity) = nil
+      # @return [Boolean] whether the connection is as good as new; else it is closed
+      def break_off(_driver, _identity) = false
 
       # Gives up a connection without sending a byte to the server.
       def forget(_driver) = nil
@@ -129,10 +136,21 @@ module Plait
       # A driver that connects in C can't be interrupted, and an interrupt just at its end would lose the connection.
       def connect_again
         @parting&.wait # else the server has two connections
-        @parting = nil
-        connecting = DetachedCall.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }
-        connecting.value(take: ->(made) { @driver, @identity = made })
+        Uninterruptible.run do
+          @driver, @identity, @statements = @parting.untaken if @parting&.untaken
+          @parting = nil
+          @connecting = start_connecting unless @driver || (@connecting && !@connecting.failed?)
+        end
+        @connecting&.take do |made|
+          @driver, @identity = made
+          @connecting = nil
+        end
       end
+
+      # @return [DetachedCall, nil] that a caller did not wait for, or does now
+      def pending = @parting || @connecting
+
+      def start_connecting = DetachedCall.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }.start
 
       def connect_and_identify
         driver = connect
@@ -201,20 +219,24 @@ module Plait
       # @param cut [Boolean] whether the server may still run a statement
       def hang_up(cut: false)
         driver, @driver = @driver, nil
+        statements = @statements
         forget_statements
         lose(:closed)
         return unless driver
 
-        cut ? part(driver, @identity) : leave(driver)
+        cut ? part(driver, @identity, statements) : leave(driver)
       end
 
-      def part(driver, identity)
-        @parting = DetachedCall.new(refused: -> { leave(driver) }) do
-          break_off(driver, identity)
+      # A block of {lend} may have changed its connection.
+      def part(driver, identity, statements)
+        lent = @lent
+        @parting = DetachedCall.new(discard: ->((kept, *)) { leave(kept) }, refused: -> { leave(driver) }) do
+          kept = break_off(driver, identity) && !lent
+          [driver, identity, statements] if kept
         rescue *self.class.errors
           nil
         ensure
-          leave(driver)
+          leave(driver) unless kept
         end
         @parting.start
       end

@@ -95,7 +95,7 @@ module Plait
         serve
       end
 
-      # @param lingers [Boolean] whether a connection keeps its place until {depart}
+      # @param lingers [Boolean] whether a connection keeps its place until {depart} or {come_back}
       def leave(entry, lingers)
         @entries.delete(entry)
         lingers ? @closing += 1 : free_places
@@ -104,6 +104,13 @@ module Plait
       def depart
         @closing -= 1
         free_places
+      end
+
+      # After {leave}, as good as new.
+      def come_back(entry)
+        @closing -= 1
+        @entries[entry] = true
+        give_back(entry)
       end
 
       # A checkout ends without a connection.
