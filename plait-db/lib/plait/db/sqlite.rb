@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "database"
 require "plait/io/native"
 
 Plait::DB::Driver.load("sqlite3", ">= 1.7", "< 3") { require "sqlite3" }
@@ -66,9 +65,14 @@ module Plait
         # Seconds to wait for a lock.
         attr_writer :patience
 
+        # @return [Boolean] whether this fiber is in a call
+        def held? = @lock.owned?
+
         # @return [Object] the block's value
         # @raise [Exception] a kept interrupt
         def hold
+          return yield if @lock.owned?
+
           super do
             outer = Thread.current[:plait_sqlite_pace]
             Thread.current[:plait_sqlite_pace] = self
@@ -85,6 +89,8 @@ module Plait
         # block of `handle_interrupt` would raise it. A fiber gets its interrupt in the middle of its wait.
         # @return [Object] the block's value
         def step(&block)
+          return yield if @lock.owned?
+
           hold do
             # A pending interrupt is masked by the caller, which still wants the answer.
             @masked = Thread.pending_interrupt?
@@ -151,7 +157,7 @@ module Plait
           end
 
           # @return [Array, nil] the next row
-          def step = plait_guard.step { super }
+          def step = plait_guard.held? ? super : plait_guard.step { super }
 
           prepend Guard.around(::SQLite3::Statement.public_instance_methods(false) - FREE)
         end
@@ -258,18 +264,23 @@ module Plait
         Connection.new(@address.file, about.except(:busy_timeout)).tap { |driver| driver.wait_for_locks(about[:busy_timeout]) }
       end
 
+      # The guard costs 5 µs: all rows have it once.
       def ask(driver, sql, values)
-        statement = compile(driver, sql)
-        run(driver, statement, values)
-      ensure
-        statement&.close
+        driver.plait_guard.step do
+          statement = compile(driver, sql)
+          run(driver, statement, values)
+        ensure
+          statement&.close
+        end
       end
 
       def ask_prepared(driver, sql, values)
-        statement = prepared(sql) { compile(driver, sql) }
-        run(driver, statement, values)
-      ensure
-        statement.reset! if statement && !statement.closed?
+        driver.plait_guard.step do
+          statement = prepared(sql) { compile(driver, sql) }
+          run(driver, statement, values)
+        ensure
+          statement.reset! if statement && !statement.closed?
+        end
       end
 
       # SQLite would run the first statement, and ignore the rest without an error.
@@ -290,10 +301,19 @@ module Plait
       end
 
       def run(driver, statement, values)
-        rows = bind(statement, values).execute.to_a
+        rows = all_rows(bind(statement, values))
         return Result.new(columns(statement), rows, affected: rows.size) if statement.column_count.positive?
 
         Result.new([], [], affected: driver.changes, last_id: driver.last_insert_row_id)
+      end
+
+      # The driver's own loop asks the statement for its columns at each row: 3 µs.
+      def all_rows(statement)
+        rows = []
+        while (row = statement.step)
+          rows << row
+        end
+        rows
       end
 
       # Reads the names at each call: the driver caches them, and SQLite compiles a statement again when its tables have changed.
