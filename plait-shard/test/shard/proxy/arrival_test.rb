@@ -70,12 +70,20 @@ class ShardProxyArrivalTest < Minitest::Test
     end
   end
 
+  # A process that has served a socket, and has not gone to sleep yet, looks at that one first: epoll tells no order then.
   def stopped(pid)
+    wait_until { asleep?(pid) && asleep?(nodes[0].pid) }
     Process.kill(:STOP, pid)
     wait_until { File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "T" }
     yield
   ensure
     Process.kill(:CONT, pid)
+  end
+
+  def asleep?(pid)
+    Dir["/proc/#{pid}/task/*/stat"].all? { |path| File.read(path)[/\) (\w)/, 1] == "S" }
+  rescue SystemCallError # a thread has just ended
+    false
   end
 
   def with_process
