@@ -4,10 +4,13 @@ require "plait"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait.autoload(:RPC, __FILE__) if Plait.autoload?(:RPC)
 
+require "plait/io/native"
+require "plait/mechanisms/thread_guard"
+require_relative "protocols/messagepack_rpc"
+require_relative "rpc/lock"
+require_relative "rpc/incoming"
 require_relative "rpc/client"
-require_relative "rpc/connection"
 require_relative "rpc/server"
-require_relative "protocols/messagepack_rpc/codec"
 
 module Plait
   # MessagePack-RPC: one client for any number of threads, fibers and forks, in both directions.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require "plait"
 # Where it is required by name: opening the constant must not load it a second time.
 Plait.autoload(:Server, __FILE__) if Plait.autoload?(:Server)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "values"
+require_relative "lab/text"
 require_relative "lab/adviser"
 require_relative "lab/advice"
 require_relative "lab/cell"

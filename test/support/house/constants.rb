@@ -7,21 +7,31 @@ module Support
       # These hold what users name without the room: Plait::Outcome, Plait::Scheduler, Plait::Pool.
       UNNAMED_ROOMS = /\Aplait::(values|mechanisms|db)::/
 
-      COMMAND = %w[arguments command exit_status].map { |name| "plait/lib/plait/cli/#{name}.rb" }.freeze
-      # Files that others count on, by the folders of these: the entry of a folder requires them before all others.
+      MECHANISMS = %w[attempt interruption mechanism options rails_execution readiness state time_limit].map do |name|
+        "plait/lib/plait/mechanisms/#{name}.rb"
+      end
+      COMMANDS = %w[arguments command exit_status].map { |name| "plait/lib/plait/cli/#{name}.rb" }
+      IO = %w[plait-io/lib/plait/io/native.rb].freeze
+      # Files that others count on, by the folders of these: the main file of a folder requires them before all others.
       FLOORS = {
         "" => %w[plait/lib/plait/values/ plait/lib/plait/native.rb plait/lib/plait/version.rb],
-        "plait/mechanisms/" => %w[attempt interruption mechanism options rails_execution readiness state time_limit].map do |name|
+        "plait/mechanisms/" => MECHANISMS,
+        "plait/mechanisms/patches/" => %w[plait/lib/plait/mechanisms/patches/gate.rb],
+        "plait/mechanisms/processes/" => %w[portable processes/child_process processes/forking processes/frames].map do |name|
           "plait/lib/plait/mechanisms/#{name}.rb"
         end,
-        "plait/mechanisms/patches/" => %w[plait/lib/plait/mechanisms/patches/gate.rb],
-        "plait/cli/" => COMMAND,
-        "plait/commands/" => COMMAND,
-        "plait/db/" => %w[driver errors result session].map { |name| "plait-db/lib/plait/db/#{name}.rb" },
-        "plait/http/" => %w[auth headers request response timeouts url].map { |name| "plait-http/lib/plait/http/#{name}.rb" } +
-                         %w[plait-io/lib/plait/io/native.rb],
-        "plait/shard/" => %w[plait-shard/lib/plait/shard/native.rb],
-        "plait/suites/" => %w[plait/lib/plait/suites/common/suite.rb]
+        "plait/mechanisms/ractors/" => %w[portable ractors/explanation].map { |name| "plait/lib/plait/mechanisms/#{name}.rb" },
+        "plait/lab/" => %w[plait/lib/plait/lab/text.rb],
+        "plait/suites/" => %w[plait/lib/plait/suites/common/suite.rb],
+        "plait/cli/" => COMMANDS,
+        "plait/commands/" => COMMANDS,
+        "plait/http/" => IO + %w[auth codings cookie_jar headers redirects request response timeouts upload url].map do |name|
+          "plait-http/lib/plait/http/#{name}.rb"
+        end + %w[plait-io/lib/plait/protocols/http1],
+        "plait/rpc/" => IO + MECHANISMS + %w[plait/lib/plait/mechanisms/thread_guard.rb plait-rpc/lib/plait/rpc/lock.rb
+                                             plait-rpc/lib/plait/rpc/incoming.rb plait-rpc/lib/plait/protocols/messagepack_rpc],
+        "plait/db/" => %w[database driver errors result session].map { |name| "plait-db/lib/plait/db/#{name}.rb" },
+        "plait/shard/" => %w[plait-shard/lib/plait/shard/native.rb]
       }.freeze
 
       # Folders that name a kind of file, and not a module.

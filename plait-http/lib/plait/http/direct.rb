@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "codings"
-require_relative "cookie_jar"
 require_relative "direct/draft"
 require_relative "exchange"
-require_relative "redirects"
 
 module Plait
   module HTTP

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/syntax"
-
 module Plait
   module HTTP
     # The fields of a message, in their order; names are found in any case (RFC 9110 §5.1). A value that can't be sent is

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1"
-
 module Plait
   module HTTP
     NativeHTTP.define_wire(self) if Native.available?

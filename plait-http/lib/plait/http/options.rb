@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/rules"
-require_relative "cookie_jar"
 require_relative "hooks"
 require_relative "proxy"
-require_relative "redirects"
 require_relative "retries"
 
 module Plait

@@ -2,7 +2,6 @@
 
 require "plait/io/channel"
 require "plait/io/stream"
-require "plait/protocols/http1"
 require_relative "pure_wire/answers"
 
 module Plait

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/syntax"
 require_relative "form"
 require_relative "multipart"
-require_relative "upload"
 
 module Plait
   module HTTP

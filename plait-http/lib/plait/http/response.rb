@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/syntax"
-
 module Plait
   module HTTP
     # How a {Response} comes to be that no wire has received: of HTTP/2, of a test's stub, of another process. It needs

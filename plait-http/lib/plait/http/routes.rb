@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1/serializer"
-require_relative "codings"
 require_relative "proxy"
-require_relative "redirects"
 
 module Plait
   module HTTP

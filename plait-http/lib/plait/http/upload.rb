@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "stringio"
-require "plait/protocols/http1"
 
 module Plait
   module HTTP

@@ -2,7 +2,6 @@
 
 require "webmock"
 require_relative "../http"
-require_relative "upload"
 
 module Plait
   module HTTP

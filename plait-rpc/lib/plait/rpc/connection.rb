@@ -2,11 +2,7 @@
 
 require_relative "followers"
 require_relative "future"
-require_relative "incoming"
-require_relative "lock"
 require_relative "pure_line"
-require_relative "../protocols/messagepack_rpc"
-require "plait/io/native"
 
 module Plait
   module RPC

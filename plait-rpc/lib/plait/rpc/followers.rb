@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "lock"
-
 module Plait
   module RPC
     class Connection

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
-
 module Plait
   module RPC
     # The answer to a call, which may not be there yet. Any number of threads and fibers may wait for it.

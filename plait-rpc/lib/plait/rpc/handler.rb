@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "exposure"
-require_relative "incoming"
 require "plait/mechanisms/failure"
-require "plait/mechanisms/thread_guard"
-require "plait/mechanisms/state"
 
 module Plait
   module RPC

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../protocols/messagepack_rpc/codec"
-require "plait/mechanisms/thread_guard"
-
 module Plait
   module RPC
     # Why a request has no result, if no exception of its method is the reason.

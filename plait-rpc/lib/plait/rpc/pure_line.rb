@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "lock"
 require_relative "pure_line/roles"
 require_relative "pure_wire"
-require_relative "../protocols/messagepack_rpc"
 
 module Plait
   module RPC

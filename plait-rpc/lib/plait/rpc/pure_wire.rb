@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "lock"
 require "plait/io/gather"
 
 module Plait

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "http2/connection"
 require "plait/protocols/http2/frames"
 

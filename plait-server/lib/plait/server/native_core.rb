@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "relay"
 require "plait/io/native"
 require "plait/io/orphaned_fork"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require "socket"
 require_relative "answer"
 require_relative "acceptor"
 require_relative "acceptor/tls"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "ipaddr"
-require "socket"
 require_relative "node"
 
 module Plait

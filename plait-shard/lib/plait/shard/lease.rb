@@ -2,7 +2,6 @@
 
 require "json"
 require "securerandom"
-require "socket"
 require_relative "fence"
 
 module Plait

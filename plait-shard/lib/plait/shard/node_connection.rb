@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "../protocols/resp"
 require "plait/io/channel"
 require "plait/io/endpoint"

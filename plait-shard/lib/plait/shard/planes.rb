@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "monitor"
-require "socket"
 require_relative "door"
 require_relative "launch"
 require_relative "retirement"

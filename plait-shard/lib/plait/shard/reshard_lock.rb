@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "securerandom"
-require "socket"
 require_relative "fence"
 require_relative "lease"
 require_relative "node_connection"

@@ -3,7 +3,6 @@
 require_relative "../mechanisms"
 require_relative "../mechanisms/coordinator"
 require_relative "../mechanisms/options"
-require_relative "text"
 
 module Plait
   module Lab

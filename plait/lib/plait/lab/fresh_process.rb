@@ -2,7 +2,6 @@
 
 require_relative "../mechanisms/processes/forking"
 require_relative "fresh_process/child"
-require_relative "text"
 
 module Plait
   module Lab

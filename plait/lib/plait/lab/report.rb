@@ -7,7 +7,6 @@ require_relative "judgement"
 require_relative "report_set"
 require_relative "row"
 require_relative "tables"
-require_relative "text"
 
 module Plait
   module Lab

@@ -3,7 +3,6 @@
 require_relative "answer"
 require_relative "environment"
 require_relative "tables"
-require_relative "text"
 
 module Plait
   module Lab

@@ -4,7 +4,6 @@ require_relative "agreement"
 require_relative "fresh_process"
 require_relative "measurement"
 require_relative "meters"
-require_relative "text"
 
 module Plait
   module Lab

@@ -2,10 +2,10 @@
 
 require "etc"
 require_relative "portable"
-require_relative "processes/answers"
-require_relative "processes/child_process"
 require_relative "processes/forking"
+require_relative "processes/child_process"
 require_relative "processes/frames"
+require_relative "processes/answers"
 require_relative "processes/pool"
 require_relative "processes/worker_loop"
 require_relative "scope/threaded"

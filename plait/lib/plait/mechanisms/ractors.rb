@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "etc"
+require_relative "portable"
+require_relative "ractors/explanation"
 require_relative "ractors/body"
 require_relative "ractors/pool"
 require_relative "scope/threaded"

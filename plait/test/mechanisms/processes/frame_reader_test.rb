@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "plait/mechanisms/processes"
-require "plait/mechanisms/processes/frames"
 
 class ProcessesFrameReaderTest < Minitest::Test
   Frames = Plait::Mechanisms.const_get(:Processes)::Frames

@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "plait/mechanisms/processes"
-require "plait/mechanisms/processes/frames"
 
 class ProcessesOutboxTest < Minitest::Test
   def setup

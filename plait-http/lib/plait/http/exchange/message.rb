@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/protocols/http1"
-require_relative "../upload"
-
 module Plait
   module HTTP
     class Exchange

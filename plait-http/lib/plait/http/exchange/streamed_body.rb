@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/mechanisms/time_limit"
-require_relative "../codings"
 
 module Plait
   module HTTP

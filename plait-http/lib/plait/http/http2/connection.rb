@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/io/channel"
-require "plait/protocols/http1/rules"
 require "plait/protocols/http2/client"
 require_relative "call"
 

@@ -2,7 +2,6 @@
 
 require "plait/io/connector"
 require "plait/io/stream"
-require "plait/protocols/http1/serializer"
 require_relative "../pure_wire"
 
 module Plait

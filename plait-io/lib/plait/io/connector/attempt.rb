@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "../native"
 require "plait/mechanisms/readiness"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
-
 module Plait
   module Io
     class Listener

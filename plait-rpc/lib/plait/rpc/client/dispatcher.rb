@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../incoming"
-require_relative "../lock"
-
 module Plait
   module RPC
     class Client

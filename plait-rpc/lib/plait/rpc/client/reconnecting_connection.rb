@@ -3,7 +3,6 @@
 require_relative "dispatcher"
 require_relative "../connection"
 require_relative "../handler"
-require_relative "../../protocols/messagepack_rpc"
 require "plait/io/connector"
 
 module Plait

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../lock"
 require_relative "../pure_wire"
 
 module Plait

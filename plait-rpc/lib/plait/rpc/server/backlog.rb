@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../exposure"
-require_relative "../incoming"
-require "plait/io/native"
 
 module Plait
   module RPC

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
-require "plait/mechanisms/thread_guard"
-
 module Plait
   module RPC
     # The leader of a server's workers at all connections, in C, on Linux only: plait-io/ext/plait_io/rpc/rb_rpc_round.h.

@@ -6,7 +6,6 @@ require_relative "dispatcher"
 require_relative "survival"
 require_relative "switchboard"
 require_relative "../connection"
-require_relative "../lock"
 
 module Plait
   module RPC

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../lock"
 require "plait/io/orphaned_fork"
-require "plait/mechanisms/interruption"
-require "plait/mechanisms/thread_guard"
 
 module Plait
   module RPC

@@ -3,10 +3,7 @@
 require_relative "backlog"
 require_relative "leading"
 require_relative "survival"
-require_relative "../incoming"
-require_relative "../lock"
 require "plait/io/orphaned_fork"
-require "plait/mechanisms/thread_guard"
 
 module Plait
   module RPC

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../mechanisms/processes/forking"
-require_relative "../text"
 
 module Plait
   module Lab

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../text"
-
 module Plait
   module Lab
     class HtmlReport

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "forking"
-
 module Plait
   module Mechanisms
     class Processes < Mechanism

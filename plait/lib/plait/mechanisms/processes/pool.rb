@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../pace"
-require_relative "../portable"
-require_relative "forking"
-require_relative "frames"
 require_relative "worker"
 require_relative "worker_loop"
 require_relative "workers"

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "child_process"
-require_relative "frames"
-
 module Plait
   module Mechanisms
     class Processes < Mechanism

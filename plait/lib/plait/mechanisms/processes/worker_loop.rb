@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../portable"
 require_relative "answers"
-require_relative "frames"
 
 module Plait
   module Mechanisms

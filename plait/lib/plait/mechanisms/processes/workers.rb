@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "child_process"
-require_relative "forking"
 require_relative "worker"
 
 module Plait

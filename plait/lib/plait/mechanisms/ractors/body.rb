@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "explanation"
-
 module Plait
   module Mechanisms
     class Ractors < Mechanism

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../pace"
-require_relative "../portable"
-require_relative "explanation"
 require_relative "port"
 require_relative "worker"
 

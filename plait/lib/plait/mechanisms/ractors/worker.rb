@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "body"
-require_relative "explanation"
 require_relative "worker_loop"
 
 module Plait

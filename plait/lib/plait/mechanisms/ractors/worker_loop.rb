@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../portable"
-require_relative "explanation"
 require_relative "port"
 
 module Plait
