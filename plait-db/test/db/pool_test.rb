@@ -99,6 +99,25 @@ class DBPoolTest < Minitest::Test
     assert_equal([1, 1], figures(pool, :connected, :idle))
   end
 
+  # It was idle for as long as before.
+  def test_one_that_was_granted_and_not_used_is_still_to_be_checked
+    checks = 0
+    pool = pool(size: 1, check: ->(_) { checks += 1 }, check_after: 0)
+    pool.with(&:itself)
+    assert_raises(KeyError) { pool.checkout(take: ->(_) { raise KeyError }) }
+    pool.with(&:itself)
+    assert_equal(2, checks)
+  end
+
+  def test_a_linger_that_raises_loses_no_place
+    pool = pool(size: 1, timeout: 1, linger: ->(*) { raise ArgumentError, "no" })
+    cut = nil
+    assert_raises(ArgumentError) { pool.with { |connection| (cut = connection) && raise(KeyError) } }
+    assert(cut.closed)
+    refute_same(cut, pool.with(&:itself))
+    assert_equal([1, 0, 0], figures(pool, :idle, :busy, :closing))
+  end
+
   # The answer to the check may still come.
   def test_one_whose_check_is_cut_is_closed
     checking = false

@@ -34,7 +34,41 @@ class DBPostgresFaultsTest < Minitest::Test
         wait_until { db.statistics[:closing].zero? }
       end
       assert_equal([id, 0], [db.query(connection_id).value, db.query("SELECT COUNT(*) FROM moves").value])
-      assert_equal(2, db.execute("SELECT $1::int", 2).value) # its statements are known, too
+      assert_equal(2, db.execute("SELECT $1::int", 2).value)
+    end
+  end
+
+  def test_a_cut_query_leaves_no_lock_and_no_setting
+    one_connection do |db|
+      traces = "SELECT pg_advisory_lock(8), set_config('plait.x', 'mine', false), pg_sleep(60)"
+      patiently { assert_raises(Plait::TimeoutError) { Plait.timeout(0.2) { db.query(traces) } } }
+      assert_equal(0, db.query("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()").value)
+      refute_equal("mine", db.query("SELECT current_setting('plait.x', true)").value)
+      assert_equal(1, db.statistics[:connected])
+    end
+  end
+
+  def test_a_copy_is_refused
+    one_connection do |db|
+      error = assert_raises(Plait::UnsupportedError) { db.query("COPY (SELECT 5) TO STDOUT") }
+      assert_match(/copy_data/, error.message)
+      assert_equal(7, db.query("SELECT 7").value)
+    end
+  end
+
+  # The child would say goodbye in the parent's name.
+  def test_a_fork_while_a_cut_query_ends
+    one_connection do |db|
+      db.query("SELECT 1")
+      cancel = Plait::DB.const_get(:Postgres).const_get(:Connection).instance_method(:cancel)
+      slow = Module.new { define_method(:cancel) { sleep(0.3) && cancel.bind_call(self) } }
+      db.with { |connection| connection.singleton_class.prepend(slow) }
+      patiently do
+        assert_raises(Plait::TimeoutError) { Plait.timeout(0.05) { db.query(sleeping(60)) } }
+        Process.wait(fork { GC.start })
+        wait_until { db.statistics[:closing].zero? }
+      end
+      assert_equal(7, db.query("SELECT 7").value)
     end
   end
 

@@ -230,6 +230,25 @@ class DBSqliteTest < Minitest::Test
     assert_equal(4, count)
   end
 
+  # The driver's own methods call `step`, too.
+  def test_a_killed_thread_ends_in_a_method_of_the_driver
+    lived = Queue.new
+    began = Queue.new
+    thread = Thread.new do
+      db.with do |connection|
+        began << 1
+        connection.execute(sleeping(20))
+      rescue StandardError => e
+        lived << e
+      end
+    end
+    began.pop
+    wait_until { thread.status == "run" || thread.stop? }
+    sleep(0.05) # well into the statement
+    thread.kill.join
+    assert_predicate(lived, :empty?)
+  end
+
   def test_a_kill_in_the_middle_of_a_statement
     thread = Thread.new { db.transaction { |tx| add(tx, 4) && tx.query(sleeping(20)) } }
     wait_until { db.statistics[:busy] == 1 && thread.status == "run" }

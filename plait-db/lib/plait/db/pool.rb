@@ -288,18 +288,20 @@ module Plait
       entry = checkout.entry
       return synchronized { @state.withdraw(checkout) } unless entry
 
-      take_back(entry, unused, nil) if entry.holder.equal?(checkout)
+      take_back(entry, unused, nil, unused ? entry.good_until : Deadline.now) if entry.holder.equal?(checkout)
     end
 
     # @param finished [Boolean] whether the block came to its end
     # @param error [StandardError, nil] of the block
-    def take_back(entry, finished, error)
+    # @param until_then [Float] monotonic seconds after which it has to be checked
+    def take_back(entry, finished, error, until_then = Deadline.now + (finished ? @check_after : 0))
       uninterruptible do
         next if inherited?(entry)
 
-        keep = !@closed && (finished || (error && @upkeep.fit?(entry, error)))
+        keep = finished || (error && @upkeep.fit?(entry, error))
         synchronized do
-          entry.rest(Deadline.now + (finished ? @check_after : 0))
+          keep &&= !@closed
+          entry.rest(until_then)
           keep ? @state.give_back(entry) : @state.leave(entry, !@options.linger.nil?)
         end
         part(entry, @state) unless keep
@@ -310,13 +312,25 @@ module Plait
     def part(entry, state)
       return @upkeep.close([entry]) unless @options.linger
 
-      over = lambda do |usable = false|
-        kept = usable && !@closed # asked once: the pool may be closed at any time
-        kept ? entry.rest(Deadline.now + @check_after) : @upkeep.close([entry])
-      ensure
-        locked { kept ? state.come_back(entry) : state.depart }
-      end
-      @options.linger.call(entry.connection, over) || over.call
+      over = ->(usable = false) { (usable && locked { come_back(entry, state) }) || depart(entry, state) }
+      lingers = @options.linger.call(entry.connection, over)
+    ensure
+      over.call if over && !lingers
+    end
+
+    # @return [Boolean] whether the pool is open
+    def come_back(entry, state)
+      return false if @closed
+
+      entry.rest(Deadline.now + @check_after)
+      state.come_back(entry)
+      true
+    end
+
+    def depart(entry, state)
+      @upkeep.close([entry])
+    ensure
+      locked { state.depart }
     end
 
     def bring_back(connection, whole) = uninterruptible { take_back(checked_out(connection), whole, nil) }

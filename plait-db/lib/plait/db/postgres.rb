@@ -10,6 +10,7 @@ module Plait
     class Postgres < Session
       # Seconds for a server to break off a statement.
       CANCEL_TIMEOUT = 2
+      COPIES = [::PG::PGRES_COPY_OUT, ::PG::PGRES_COPY_IN, ::PG::PGRES_COPY_BOTH].freeze
 
       # A PG::Connection that one fiber or thread at a time may call: during a call, and until its results are fetched.
       class Connection < ::PG::Connection
@@ -62,16 +63,24 @@ module Plait
         # Ends the statement under way and discards its answer. A late cancellation is no danger: the server gets it before the
         # next statement, and ignores it between two.
         # @param seconds [Numeric] for the server
-        # @return [Boolean] whether no transaction is open
         # @raise [PG::Error, TimeoutError] without success: the connection can't be used again
-        def break_off(seconds, roll_back: false)
+        def break_off(seconds)
           Plait.timeout(seconds) do
             cancel if busy?
             plait_guard.free
             discard_results
-            exec("ROLLBACK").clear if roll_back && transaction_status != ::PG::PQTRANS_IDLE
           end
-          transaction_status == ::PG::PQTRANS_IDLE
+        end
+
+        # Ends all that a caller can leave behind: a transaction, settings, locks, prepared statements.
+        # @return [Boolean] true
+        # @raise (see #break_off)
+        def renew(seconds)
+          Plait.timeout(seconds) do
+            exec("ROLLBACK").clear unless transaction_status == ::PG::PQTRANS_IDLE
+            exec("DISCARD ALL").clear
+          end
+          true
         end
       end
 
@@ -120,7 +129,7 @@ module Plait
           end
         end
       end
-      private_constant :CANCEL_TIMEOUT, :Connection, :Types
+      private_constant :CANCEL_TIMEOUT, :COPIES, :Connection, :Types
 
       def self.errors = super + [::PG::Error]
 
@@ -160,7 +169,12 @@ module Plait
       # In a transaction that has failed it can't be given up.
       def discard(name) = @driver.transaction_status == ::PG::PQTRANS_INERROR || @driver.exec("DEALLOCATE #{name}")
 
+      # pg 1.7.0 crashes where a COPY is asked for its columns.
       def result(found)
+        if COPIES.include?(found.result_status)
+          raise UnsupportedError, "COPY needs the driver: `with { |connection| connection.copy_data(sql) { … } }`"
+        end
+
         found.type_map = @types ||= Types.map
         Result.new(found.fields, found.values, affected: found.cmd_tuples)
       ensure
@@ -206,7 +220,10 @@ module Plait
       def forget(driver) = driver.drop_socket
 
       # The server would run the statement, and keep its locks, although the caller is gone.
-      def break_off(driver, _identity) = driver.break_off(CANCEL_TIMEOUT, roll_back: true)
+      def break_off(driver, _identity)
+        driver.break_off(CANCEL_TIMEOUT)
+        driver.renew(CANCEL_TIMEOUT)
+      end
     end
   end
 end

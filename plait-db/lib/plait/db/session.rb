@@ -61,8 +61,8 @@ module Plait
       # After a fork the connection is the parent's. It and its statements stay referenced: many drivers talk to the server in a
       # finalizer. A block under way goes on with a new connection, but not with its transaction.
       def abandon
-        driver = @driver || pending&.untaken&.first
-        @parting = @connecting = nil # their threads are the parent's
+        driver = @driver || @underway
+        @underway = @parting = @connecting = nil # its thread is the parent's
         return unless driver
 
         @inherited = [driver, @statements]
@@ -137,13 +137,13 @@ module Plait
       def connect_again
         @parting&.wait # else the server has two connections
         Uninterruptible.run do
-          @driver, @identity, @statements = @parting.untaken if @parting&.untaken
-          @parting = nil
+          @driver, @identity = @parting.untaken if @parting&.untaken
+          @parting = @underway = nil
           @connecting = start_connecting unless @driver || (@connecting && !@connecting.failed?)
         end
         @connecting&.take do |made|
           @driver, @identity = made
-          @connecting = nil
+          @connecting = @underway = nil
         end
       end
 
@@ -153,10 +153,10 @@ module Plait
       def start_connecting = DetachedCall.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }.start
 
       def connect_and_identify
-        driver = connect
-        made = [driver, identify(driver)]
+        @underway = connect
+        made = [@underway, Plait.timeout(PATIENCE) { identify(@underway) }]
       ensure
-        leave(driver) if driver && !made
+        leave(@underway) if @underway && !made
       end
 
       # Runs one statement, which must neither begin nor end a transaction.
@@ -219,20 +219,20 @@ module Plait
       # @param cut [Boolean] whether the server may still run a statement
       def hang_up(cut: false)
         driver, @driver = @driver, nil
-        statements = @statements
         forget_statements
         lose(:closed)
         return unless driver
 
-        cut ? part(driver, @identity, statements) : leave(driver)
+        cut ? part(driver, @identity) : leave(driver)
       end
 
       # A block of {lend} may have changed its connection.
-      def part(driver, identity, statements)
+      def part(driver, identity)
         lent = @lent
+        @underway = driver # a fork gives it up, too
         @parting = DetachedCall.new(discard: ->((kept, *)) { leave(kept) }, refused: -> { leave(driver) }) do
           kept = break_off(driver, identity) && !lent
-          [driver, identity, statements] if kept
+          [driver, identity] if kept
         rescue *self.class.errors
           nil
         ensure
