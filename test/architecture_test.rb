@@ -139,7 +139,7 @@ class ArchitectureTest < Minitest::Test
 
   # At random, but for rooms whose files count on the main one, or on the face: programs begin with these, too.
   def in_order
-    late = HOUSE.arrows.filter_map { |from, to| from if to == "face" } + %w[face cli commands suites lab http db rpc shard]
+    late = HOUSE.arrows.filter_map { |from, to| from if to == "face" } + %w[face cli commands suites lab http db rpc server shard]
     paths = HOUSE.files.values.select(&:library?).map(&:path).reject { |path| path.start_with?(*JOINTS) }
     after, before = paths.partition { |path| late.include?(room_of(path)) }
     before.shuffle(random: Random.new(Minitest.seed)) + after.sort_by { |path| [path.count("/"), path] }

@@ -10,16 +10,17 @@ module Plait
   class Server; end # rubocop:disable Lint/EmptyClass
 end
 
+require "plait/io/endpoint"
+require "plait/io/listener"
+require "plait/io/native"
+require "plait/io/stop_signal"
+require "plait/io/workers"
+require "plait/mechanisms/scheduler"
+require "plait/protocols/http2/frames"
 require_relative "server/executor_selection"
 require_relative "server/native_core"
 require_relative "server/options"
 require_relative "server/shift"
-require "plait/io/endpoint"
-require "plait/io/listener"
-require "plait/io/stop_signal"
-require "plait/protocols/http2/frames"
-require "plait/io/workers"
-require "plait/mechanisms/scheduler"
 
 module Plait # rubocop:disable Style/OneClassPerFile -- see above
   # Serves a Rack app over HTTP/1.1 and HTTP/2, on threads, fibers, or fibers with a thread pool: by one option, without a line

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "plait/server"
 require "plait/server/config_file"
 require "plait/server/configuration"
 require "tmpdir"

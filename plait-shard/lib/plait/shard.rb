@@ -6,9 +6,10 @@ require "plait"
 Plait.autoload(:Shard, __FILE__) if Plait.autoload?(:Shard)
 
 require_relative "shard/native"
+require_relative "shard/node"
+require_relative "shard/node_connection"
 require_relative "shard/command_table"
 require_relative "shard/settings"
-require_relative "shard/node"
 require_relative "shard/placement"
 require_relative "shard/proxy"
 

@@ -28,10 +28,12 @@ module Support
         "plait/http/" => IO + %w[auth codings cookie_jar headers redirects request response timeouts upload url].map do |name|
           "plait-http/lib/plait/http/#{name}.rb"
         end + %w[plait-io/lib/plait/protocols/http1],
+        "plait/server/" => IO + %w[endpoint listener stop_signal workers].map { |name| "plait-io/lib/plait/io/#{name}" } +
+                           %w[plait/lib/plait/mechanisms/scheduler.rb plait-io/lib/plait/protocols/http2/frames.rb],
         "plait/rpc/" => IO + MECHANISMS + %w[plait/lib/plait/mechanisms/thread_guard.rb plait-rpc/lib/plait/rpc/lock.rb
                                              plait-rpc/lib/plait/rpc/incoming.rb plait-rpc/lib/plait/protocols/messagepack_rpc],
         "plait/db/" => %w[database driver errors result session].map { |name| "plait-db/lib/plait/db/#{name}.rb" },
-        "plait/shard/" => %w[plait-shard/lib/plait/shard/native.rb]
+        "plait/shard/" => %w[native node node_connection].map { |name| "plait-shard/lib/plait/shard/#{name}.rb" }
       }.freeze
 
       # Folders that name a kind of file, and not a module.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "open_file"
-require "plait/io/native"
 require "plait/protocols/http1"
 
 module Plait

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require "plait/io/workers/plan"
 
 module Plait
   class Server

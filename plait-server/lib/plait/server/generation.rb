@@ -6,7 +6,6 @@ require_relative "sockets"
 require_relative "surroundings"
 require_relative "watch"
 require "plait/io/workers/life"
-require "plait/io/workers/plan"
 # The last: they would load what is loaded here when they are asked for.
 require_relative "../server"
 require "plait"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "rbconfig"
-require "plait/io/native"
 require "plait/io/workers/worker"
 
 module Plait

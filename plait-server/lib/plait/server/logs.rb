@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "access_log"
-require "plait/io/native"
 
 module Plait
   class Server

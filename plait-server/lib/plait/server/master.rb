@@ -12,9 +12,6 @@ require_relative "sockets"
 require_relative "state_file"
 require_relative "surroundings"
 require "plait/io/orphaned_fork"
-require "plait/io/stop_signal"
-require "plait/io/workers"
-require "plait/io/listener"
 
 module Plait
   class Server

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "relay"
-require "plait/io/native"
 require "plait/io/orphaned_fork"
 
 module Plait

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/io/native"
 require "plait/mechanisms/interruption"
 
 module Plait

@@ -2,7 +2,6 @@
 
 require "tmpdir"
 require "plait/io/checked_options"
-require "plait/io/workers/plan"
 require "plait/protocols/http1"
 
 module Plait

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "uri"
-require "plait/io/endpoint"
-require "plait/io/listener"
-require "plait/protocols/http2/frames"
 
 module Plait
   class Server

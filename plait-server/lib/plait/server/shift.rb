@@ -8,7 +8,6 @@ require_relative "native_core"
 require_relative "options"
 require_relative "reply"
 require_relative "standstill"
-require "plait/io/listener"
 require "plait/mechanisms/thread_guard"
 require_relative "watch"
 

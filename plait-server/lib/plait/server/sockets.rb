@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "place"
-require "plait/io/listener"
 
 module Plait
   class Server

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/scheduler"
 require_relative "watch"
 
 module Plait

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "plait/mechanisms/scheduler"
-
 module Plait
   class Server
     # Sees each request from when the app is called until all of the answer was given to the kernel: for the access log, and for

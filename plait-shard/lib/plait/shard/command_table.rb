@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "node_connection"
-
 module Plait
   module Shard
     # Where each command of Redis has its keys, from a server's own answer to COMMAND (7.0 and newer), for the data plane.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "ipaddr"
-require_relative "node"
 
 module Plait
   module Shard

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../protocols/resp"
-require_relative "node_connection"
 
 module Plait
   module Shard

@@ -2,7 +2,6 @@
 
 require_relative "door"
 require_relative "fence"
-require_relative "node_connection"
 require_relative "topology"
 require_relative "command_table"
 require_relative "sources/sentinels"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "digest"
-require_relative "node"
 
 module Plait
   module Shard

@@ -3,7 +3,6 @@
 require "securerandom"
 require_relative "fence"
 require_relative "lease"
-require_relative "node_connection"
 
 module Plait
   module Shard

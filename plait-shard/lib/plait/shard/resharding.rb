@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "node_connection"
-
 module Plait
   module Shard
     # Copies the keys whose place changes, while clients use the old places. A key is copied as a whole (DUMP and RESTORE, which

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "yaml"
-require_relative "node_connection"
 require_relative "topology"
 require_relative "sources/cluster"
 require_relative "sources/sentinels"

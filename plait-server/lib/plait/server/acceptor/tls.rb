@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../acceptor"
-require "plait/protocols/http2/frames"
 
 module Plait
   class Server

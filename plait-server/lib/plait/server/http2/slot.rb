@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "plait/protocols/http1"
-require "plait/protocols/http2/frames"
 
 module Plait
   class Server

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../node"
-require_relative "../node_connection"
 require_relative "../placement"
 require_relative "../topology"
 
