@@ -249,6 +249,21 @@ class DBSqliteTest < Minitest::Test
     assert_predicate(lived, :empty?)
   end
 
+  INTERRUPTED = <<~RUBY
+    require "plait"
+    Plait::DB.connect("sqlite::memory:") do |db|
+      Thread.new { sleep(0.1) && Process.kill(:INT, Process.pid) }
+      db.query(ARGV[0])
+    rescue Interrupt
+      print "Interrupt"
+    end
+  RUBY
+
+  def test_ctrl_c_in_the_middle_of_a_statement
+    result = Support::FreshRuby.run(INTERRUPTED, sleeping(20))
+    assert_equal("Interrupt", result.out, result.err)
+  end
+
   def test_a_kill_in_the_middle_of_a_statement
     thread = Thread.new { db.transaction { |tx| add(tx, 4) && tx.query(sleeping(20)) } }
     wait_until { db.statistics[:busy] == 1 && thread.status == "run" }

@@ -39,7 +39,7 @@ struct sqlite_file {
 static const struct sqlite_routines *known;
 static double last_turn;
 static int parked; /* statements in the middle of which others have their turn */
-static ID id_turn, id_locked;
+static ID id_turn, id_locked, id_keep_error;
 
 static VALUE sqlite_pace(void) {
     return rb_path2class("Plait::DB::Sqlite::Pace");
@@ -48,6 +48,20 @@ static VALUE sqlite_pace(void) {
 static VALUE sqlite_take_turn(VALUE unused) {
     (void)unused;
     return rb_funcall(sqlite_pace(), id_turn, 0);
+}
+
+static VALUE sqlite_keep(VALUE error) {
+    return rb_funcall(sqlite_pace(), id_keep_error, 1, error);
+}
+
+/* What rb_protect has caught goes to the caller once SQLite has returned; a kill or a throw as nil. */
+static void sqlite_keep_error(void) {
+    VALUE error = rb_errinfo();
+    bool exception = RB_TYPE_P(error, T_OBJECT) && RTEST(rb_obj_is_kind_of(error, rb_eException));
+    rb_set_errinfo(Qnil);
+    int state = 0;
+    rb_protect(sqlite_keep, exception ? error : Qnil, &state);
+    if (state) rb_set_errinfo(Qnil);
 }
 
 static double sqlite_slice(void) {
@@ -64,7 +78,7 @@ static int sqlite_progress(void *data) {
     parked++;
     VALUE ends = rb_protect(sqlite_take_turn, Qnil, &state);
     parked--;
-    if (state) rb_set_errinfo(Qnil);
+    if (state) sqlite_keep_error();
     last_turn = plait_now();
     return state || RTEST(ends);
 }
@@ -78,7 +92,7 @@ static int sqlite_busy(void *data, int tries) {
     (void)data;
     int state = 0;
     VALUE again = rb_protect(sqlite_await_lock, INT2FIX(tries), &state);
-    if (state) rb_set_errinfo(Qnil);
+    if (state) sqlite_keep_error();
     return !state && RTEST(again);
 }
 
@@ -130,4 +144,5 @@ void plait_init_sqlite(VALUE plait) {
     rb_define_singleton_method(native, "discard_sqlite", sqlite_discard, 3);
     id_turn = rb_intern("turn");
     id_locked = rb_intern("locked");
+    id_keep_error = rb_intern("keep_error");
 }

@@ -20,7 +20,6 @@ module Plait
         SLICE = 0.001
         # Seconds before the first, second … attempt to get a lock.
         PAUSES = [0.001, 0.002, 0.005, 0.01].freeze
-        NEVER = { Object => :never }.freeze
         KILLED = Object.new.freeze
 
         class << self
@@ -50,6 +49,9 @@ module Plait
             pace = Thread.current[:plait_sqlite_pace]
             pace ? pace.await_lock(tries) : false
           end
+
+          # @param error [Exception, nil] that {turn} or {locked} has raised; nil: a kill
+          def keep_error(error) = Thread.current[:plait_sqlite_pace]&.keep_error(error)
 
           private
 
@@ -95,7 +97,7 @@ module Plait
             # A pending interrupt is masked by the caller, which still wants the answer.
             @masked = Thread.pending_interrupt?
             @stepping = true
-            Fiber.current_scheduler ? yield : Thread.handle_interrupt(NEVER, &block)
+            Fiber.current_scheduler ? yield : Uninterruptible.run(&block)
           ensure
             @stepping = false
           end
@@ -116,6 +118,9 @@ module Plait
           rest(PAUSES.fetch(tries, PAUSES.last))
           !ended?
         end
+
+        # @param error see {Pace.keep_error}
+        def keep_error(error) = @kept = error || KILLED
 
         private
 
