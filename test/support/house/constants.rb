@@ -32,7 +32,7 @@ module Support
                            %w[plait/lib/plait/mechanisms/scheduler.rb plait-io/lib/plait/protocols/http2/frames.rb],
         "plait/rpc/" => IO + MECHANISMS + %w[plait/lib/plait/mechanisms/thread_guard.rb plait-rpc/lib/plait/rpc/lock.rb
                                              plait-rpc/lib/plait/rpc/incoming.rb plait-rpc/lib/plait/protocols/messagepack_rpc],
-        "plait/db/" => %w[database driver errors result session].map { |name| "plait-db/lib/plait/db/#{name}.rb" },
+        "plait/db/" => %w[database driver errors pool result session].map { |name| "plait-db/lib/plait/db/#{name}.rb" },
         "plait/shard/" => %w[native node node_connection].map { |name| "plait-shard/lib/plait/shard/#{name}.rb" }
       }.freeze
 

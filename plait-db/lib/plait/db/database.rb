@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "pool"
-
 module Plait
   module DB
     # A database with its pool of connections, for any number of threads and fibers. Each call takes a connection for as long

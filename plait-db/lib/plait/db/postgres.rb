@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "timeout"
-
 Plait::DB::Driver.load("pg", "~> 1.5") { require "pg" }
 
 module Plait
