@@ -93,7 +93,8 @@ class DBApartTest < Minitest::Test
       @discarded = Queue.new
       taken = nil
       call = DetachedCall.new(discard: ->(value) { discarded << value }) { made << 1 }
-      [-> { call.value { |value| taken = value } }, lambda do |place|
+      [-> { call.start.take { |value| taken = value } }, lambda do |place|
+        call.leave
         wait_until { DetachedCall.threads.count.zero? }
         assert_equal(made.size, (taken ? 1 : 0) + @discarded.size, place)
       end]

@@ -84,21 +84,19 @@ module Plait
         self
       end
 
-      # @yieldparam value [Object] before any interrupt can come
       # @return [Object] the block's value
       # @raise [WorkerDied] the block has ended its thread
       # @raise [ThreadError] the system gives no thread
-      def value(&take)
+      def value
         start
-        take(&take)
+        take
       ensure
         Uninterruptible.run { leave }
       end
 
       # As {value}, of a call that was started: an interrupt leaves it to a later caller.
-      # @yieldparam (see #value)
+      # @yieldparam value [Object] before any interrupt can come
       # @return (see #value)
-      # @raise (see #value)
       def take
         wait
         raise @error if @error

@@ -136,21 +136,23 @@ module Plait
       # A driver that connects in C can't be interrupted, and an interrupt just at its end would lose the connection.
       def connect_again
         @parting&.wait # else the server has two connections
-        Uninterruptible.run do
-          @driver, @identity = @parting.untaken if @parting&.untaken
-          @parting = @underway = nil
-          @connecting = start_connecting unless @driver || (@connecting && !@connecting.failed?)
-        end
+        Uninterruptible.run { pick_up }
         @connecting&.take do |made|
           @driver, @identity = made
           @connecting = @underway = nil
         end
       end
 
+      # What an earlier caller has started is for this one.
+      def pick_up
+        @driver, @identity = @parting&.untaken
+        @parting = nil
+        @connecting = @underway = nil if @connecting.nil? || @connecting.failed?
+        @connecting ||= DetachedCall.new(discard: ->((made, _)) { leave(made) }) { connect_and_identify }.start unless @driver
+      end
+
       # @return [DetachedCall, nil] that a caller did not wait for, or does now
       def pending = @parting || @connecting
-
-      def start_connecting = DetachedCall.new(discard: ->((driver, _)) { leave(driver) }) { connect_and_identify }.start
 
       def connect_and_identify
         @underway = connect
