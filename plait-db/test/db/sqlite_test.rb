@@ -243,8 +243,7 @@ class DBSqliteTest < Minitest::Test
       end
     end
     began.pop
-    wait_until { thread.status == "run" || thread.stop? }
-    sleep(0.05) # well into the statement
+    wait_until { thread.backtrace.to_a.any? { |line| line.include?("turn") } } # in the middle of the statement
     thread.kill.join
     assert_predicate(lived, :empty?)
   end
