@@ -12,6 +12,8 @@ require_relative "server_cases/endings"
 require_relative "server_cases/forks"
 require_relative "server_cases/framing"
 require_relative "server_cases/inputs"
+require_relative "server_cases/pieces"
+require_relative "server_cases/places"
 require_relative "server_cases/raises"
 require_relative "server_cases/requests"
 require_relative "server_cases/streams"
@@ -28,6 +30,8 @@ module ServerCases
   include Forks
   include Framing
   include Inputs
+  include Pieces
+  include Places
   include Raises
   include Requests
   include Streams

@@ -246,6 +246,7 @@ void plait_init_server(VALUE plait) {
     plait_server_init_rest();
     plait_server_init_env();
     plait_server_init_respond();
+    plait_server_init_parts();
     VALUE native = rb_define_module_under(plait, "NativeServer");
     rb_define_singleton_method(native, "define_core", server_define_core, 1);
     rb_define_singleton_method(native, "reason", server_reason_of, 1);

@@ -15,17 +15,29 @@ static const double RB_SERVER_SLICE = 0.004;
 /* Where names of fields are remembered: fits the bits of a number. */
 enum { RB_SERVER_PLACES = 64 };
 
+/* How many hosts and peers of a listener are remembered. */
+enum { RB_SERVER_HOSTS = 32, RB_SERVER_PEERS = 64 };
+
+/* Frozen Strings of a Host in env; a `whole` of 0: it is none. */
+struct rb_server_host {
+    VALUE whole, name, port;
+};
+
+/* A peer, and its REMOTE_ADDR; 0: it is none. */
+struct rb_server_peer {
+    VALUE address;
+    uint8_t family, bytes[16];
+};
+
 /* What the env of a request through one listener begins as. */
 struct rb_server_listener {
     VALUE templates[RB_SERVER_TEMPLATES]; /* the same, with room for more and more keys */
     VALUE name, port;  /* where it listens: Strings */
     VALUE errors;      /* the $stderr that is in the templates, which mark it */
-    struct {
-        uint8_t family, bytes[16];
-    } peer;            /* whose REMOTE_ADDR is in the templates */
-    char host[256];    /* the Host whose fields are in the templates */
-    size_t host_size;  /* 0: none */
     const char *port_of_scheme;
+    struct rb_server_host usual, hosts[RB_SERVER_HOSTS]; /* the one whose values are in the templates, and others */
+    struct rb_server_peer peer, peers[RB_SERVER_PEERS];  /* likewise */
+    unsigned other_hosts, other_peers; /* requests since the last one with the usual one */
 };
 
 struct native;
@@ -191,6 +203,7 @@ void plait_server_define_env(VALUE server_class);
 void plait_server_define_exchange(VALUE server_class);
 void plait_server_init_exchange(VALUE native);
 void plait_server_init_respond(void);
+void plait_server_init_parts(void);
 
 /*
  * The key of a field in env; nil: it gets none. Two names with the same key have the same place; RB_SERVER_PLACES: it has
@@ -213,6 +226,9 @@ void plait_server_input(struct exchange *exchange);
 
 /* Sends what the app has returned. */
 void plait_server_respond(struct exchange *exchange, VALUE response);
+
+/* Sends what a body yields, behind the head; a length of -1: by chunks, as the head says. */
+void plait_server_send_parts(struct exchange *exchange, struct iovec head, long length, VALUE body);
 
 /* What is still to be sent of a body, an Array of Strings: the app may change them. */
 struct server_remainder *plait_server_remainder(struct rb_server *server, VALUE body);

@@ -1,6 +1,6 @@
 /*
- * Sends what an app has returned. A Hash of headers and an Array of Strings go out by one sendmsg(2) from here; all else is
- * for Plait::Server::Reply.
+ * Sends what an app has returned. A Hash of headers and an Array of Strings go out by one sendmsg(2) from here, the pieces of a
+ * body with `each` from rb_server_parts.c; all else is for Plait::Server::Reply.
  */
 #include "rb_server.h"
 
@@ -9,7 +9,7 @@
 /* Parts of a body whose places lie on the stack. */
 enum { FEW = 16 };
 
-static ID id_stream, id_close;
+static ID id_stream, id_close, id_each, id_to_path;
 static VALUE hijack_key;
 
 /* Bytes of a head on the stack; longer ones lie in a String of their own. */
@@ -31,6 +31,7 @@ struct answer {
     bool date;       /* the app has set it */
     bool special;    /* it has something that only Reply can do */
     bool upgrade;    /* it names other protocols; then `connection` says so too (RFC 9110 §7.8) */
+    bool chunked;    /* the length of its body is unknown */
 };
 
 /* ---- the head ---- */
@@ -187,6 +188,7 @@ static void server_respond_end_head(struct answer *answer, long length) {
         server_respond_add_number(answer, length);
         server_respond_add(answer, "\r\n", 2);
     }
+    if (answer->chunked) server_respond_add_text(answer, "transfer-encoding: chunked\r\n");
     bool closes = exchange->close || !exchange->persistent || exchange->server->engine.retiring;
     if (closes) server_respond_add_text(answer, answer->upgrade ? "connection: close, upgrade\r\n" : "connection: close\r\n");
     else if (exchange->minor == 0) server_respond_add_text(answer, "connection: keep-alive\r\n");
@@ -197,8 +199,10 @@ static void server_respond_end_head(struct answer *answer, long length) {
 
 /* ---- the body ---- */
 
-static bool server_respond_bodiless(int status) {
-    return status < 200 || status == 204 || status == 304;
+/* The status or the request's method forbids a body. */
+static bool server_respond_bodiless(const struct answer *answer) {
+    int status = answer->status;
+    return answer->exchange->to_head || status < 200 || status == 204 || status == 304;
 }
 
 static long server_respond_size_of(VALUE body) {
@@ -274,11 +278,29 @@ static bool server_respond_append(struct answer *answer, VALUE body, long size) 
 static void server_respond_send_array(struct answer *answer, VALUE body) {
     long size = server_respond_size_of(body);
     server_respond_end_head(answer, server_respond_length_to_send(answer, size));
-    bool with_body = !answer->exchange->to_head && !server_respond_bodiless(answer->status);
+    bool with_body = !server_respond_bodiless(answer);
     if (with_body && server_respond_append(answer, body, size)) with_body = false;
     if (with_body && size > LARGE) server_respond_transmit_large(answer, body);
     else server_respond_transmit(answer, body, with_body);
     RB_GC_GUARD(body);
+}
+
+/* Whether a body's pieces go out from here. Without a length the end of the connection is the end of an answer by HTTP/1.0. */
+static bool server_respond_has_parts(const struct answer *answer, VALUE body) {
+    const struct exchange *exchange = answer->exchange;
+    if (exchange->to_connect || (exchange->minor == 0 && answer->length < 0)) return false;
+    return rb_respond_to(body, id_each) && !rb_respond_to(body, id_to_path);
+}
+
+static void server_respond_send_parts(struct answer *answer, VALUE body) {
+    bool bodiless = server_respond_bodiless(answer);
+    long length = bodiless ? server_respond_length_to_send(answer, 0) : answer->length;
+    answer->chunked = !bodiless && length < 0;
+    server_respond_end_head(answer, length);
+    if (bodiless) return server_respond_transmit(answer, body, false);
+
+    struct iovec head = {.iov_base = answer->data, .iov_len = answer->size};
+    plait_server_send_parts(answer->exchange, head, length, body);
 }
 
 static void server_respond_stream(const struct answer *answer, VALUE response) {
@@ -340,8 +362,10 @@ static VALUE server_respond_send_answer(VALUE argument) {
     answer->special = !RB_TYPE_P(headers, T_HASH) || answer->status == 101;
     if (!answer->special) rb_hash_foreach(headers, server_respond_take_field, (VALUE)answer);
     VALUE array = answer->special ? Qnil : rb_check_array_type(sending->body);
-    sending->streamed = NIL_P(array);
+    bool parts = NIL_P(array) && !answer->special && server_respond_has_parts(answer, sending->body);
+    sending->streamed = NIL_P(array) && !parts;
     if (sending->streamed) server_respond_stream(answer, sending->response);
+    else if (parts) server_respond_send_parts(answer, sending->body);
     else server_respond_send_array(answer, array);
     answer->exchange->answered = true;
     return Qnil;
@@ -372,6 +396,8 @@ void plait_server_respond(struct exchange *exchange, VALUE response) {
 void plait_server_init_respond(void) {
     id_stream = rb_intern("stream");
     id_close = rb_intern("close");
+    id_each = rb_intern("each");
+    id_to_path = rb_intern("to_path");
     hijack_key = rb_interned_str_cstr("rack.hijack");
     rb_gc_register_mark_object(hijack_key);
 }

@@ -39,7 +39,17 @@ module Plait
       CHUNKED = /(?:\A|,)[ \t]*chunked\z/i
       # Header names that the server writes itself.
       OWN = %w[content-length transfer-encoding connection].freeze
-      LAST_CHUNK = "0\r\n\r\n"
+
+      # Waits while the peer has not taken more than the limit.
+      # @param kept [Integer, nil] as {Exchange} says it of a write
+      # @raise [Lost]
+      def self.settle(exchange, kept, timeout, limit = OUTBOX)
+        while kept.nil? || kept > limit
+          raise Lost if kept.nil? || !exchange.io.wait_writable(timeout)
+
+          kept = exchange.write([])
+        end
+      end
 
       # @param persistent [Boolean] whether the request lets the connection be used again
       # @param timeout [Numeric, nil] seconds that the peer may take nothing
@@ -55,7 +65,6 @@ module Plait
         @framing = framing
       end
 
-      # @return [Boolean] whether its status or the request's method forbids a body
       def bodiless? = @framing == :none
 
       # @raise [Lost]
@@ -86,7 +95,7 @@ module Plait
         @length ||= size
         @framing = :length
         flush
-        drain(0)
+        settle(@exchange.write([]), 0)
         transmit(file)
       ensure
         file.close
@@ -98,11 +107,10 @@ module Plait
         @framing = :raw
         @persistent = false
         flush
-        drain(0)
+        settle(@exchange.write([]), 0)
         give_away(taker, @exchange.call)
       end
 
-      # @return [Boolean] whether the client shall speak another protocol from then on
       def switching? = @status == 101
 
       # @return [Boolean] whether the connection can be used again
@@ -111,7 +119,7 @@ module Plait
         raise Lost if @broken # the app has rescued what broke it
 
         flush
-        write(LAST_CHUNK) if @framing == :chunked
+        write("0\r\n\r\n") if @framing == :chunked
         short if @framing == :length && @sent < @length
         @persistent
       end
@@ -208,15 +216,7 @@ module Plait
         (0...part.bytesize).step(PIECE) { |at| settle(@exchange.write([part.byteslice(at, PIECE)]), OUTBOX) }
       end
 
-      def drain(limit) = settle(@exchange.write([]), limit)
-
-      def settle(kept, limit)
-        while kept.nil? || kept > limit
-          raise Lost if kept.nil? || !@exchange.io.wait_writable(@timeout)
-
-          kept = @exchange.write([])
-        end
-      end
+      def settle(kept, limit) = Answer.settle(@exchange, kept, @timeout, limit)
 
       def copy(file)
         while (part = file.read(OUTBOX))
@@ -235,8 +235,6 @@ module Plait
           sleep(0) # others have their turn
         end
       end
-
-      # ---- the head ----
 
       def head
         kept = switching? ? @fields : @fields.reject { |name, _| OWN.include?(name.downcase) }

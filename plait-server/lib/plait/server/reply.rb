@@ -44,7 +44,6 @@ module Plait
       # @return [String, nil] as IO#read
       def read(...) = @input.read(...)
 
-      # @return [Integer] bytes
       # @raise [IOError] when it was closed
       def write(*parts)
         raise IOError, "the stream is closed" if @closed
@@ -103,6 +102,9 @@ module Plait
       ensure
         close(body, env, answered)
       end
+
+      # Lets others run while a peer takes what was sent of a body's pieces.
+      def settle(exchange) = Answer.settle(exchange, exchange.write([]), @options.write_timeout)
 
       # @param error [Exception] that the app has raised
       def fail(env, error) = complain(env, error.full_message(highlight: false))

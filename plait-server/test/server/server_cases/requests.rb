@@ -42,26 +42,6 @@ module ServerCases
       assert_equal(expected, env.slice(*expected.keys))
     end
 
-    def test_hosts
-      serve_env
-      { "example.com" => %w[example.com 80], "[::1]:81" => %w[[::1] 81], "[::1]" => %w[[::1] 80], "a:8" => %w[a 8] }
-        .each do |host, expected|
-          env = env_of("GET / HTTP/1.1\r\nHost: #{host}\r\n\r\n")
-          assert_equal([host, *expected], env.values_at("HTTP_HOST", "SERVER_NAME", "SERVER_PORT"))
-        end
-    end
-
-    def test_no_host
-      env = env_of("GET / HTTP/1.0\r\n\r\n")
-      assert_equal([nil, "127.0.0.1", @endpoint.port.to_s, "HTTP/1.0"],
-                   env.values_at("HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL"))
-    end
-
-    def test_a_host_of_one_request_is_not_the_next_ones
-      env_of("GET / HTTP/1.1\r\nHost: secret.example\r\n\r\n")
-      refute_includes(env_of("GET / HTTP/1.0\r\n\r\n").values, "secret.example")
-    end
-
     def test_fields_that_come_more_than_once
       fields = ["X-A: 1", "x-a: 2", "Cookie: a=1", "Cookie: b=2", "Accept: x", "Accept: y"]
       env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{fields.join("\r\n")}\r\n\r\n")
@@ -156,21 +136,6 @@ module ServerCases
       end
       caller = connect.send(requests.join)
       (1..300).each { |number| assert_equal("/#{number}#{"x" * number if number.even?}", caller.hear.body) }
-    end
-
-    def test_on_a_unix_socket
-      Dir.mktmpdir do |folder|
-        serve_env(at: "unix://#{folder}/server")
-        assert_equal("127.0.0.1", env_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n")["REMOTE_ADDR"])
-      end
-    end
-
-    def test_over_ip6
-      serve_env(at: "tcp://[::1]:0")
-      assert_equal("::1", env_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n")["REMOTE_ADDR"])
-      assert_equal("[::1]", env_of("GET / HTTP/1.0\r\n\r\n")["SERVER_NAME"])
-    rescue Plait::ListenError
-      skip("this machine has no IPv6")
     end
   end
 end

@@ -19,43 +19,6 @@ module ServerCases
       end
     end
 
-    def test_pieces_are_chunks
-      serve { [200, {}, Pieces.new("a", "", "bc" * 100)] }
-      caller = connect
-      2.times do
-        answer = caller.get
-        assert_equal(["a#{"bc" * 100}", "chunked"], [answer.body, answer.fields["transfer-encoding"]])
-      end
-    end
-
-    def test_pieces_of_a_known_length
-      serve { [200, { "content-length" => "3" }, Pieces.new("a", "bc")] }
-      caller = connect
-      2.times { assert_equal(["abc", nil], [(answer = caller.get).body, answer.fields["transfer-encoding"]]) }
-    end
-
-    def test_pieces_for_old_clients
-      serve { [200, {}, Pieces.new("a", "b")] }
-      assert_match(/connection: close\r\n.*\r\n\r\nab\z/m, connect.send("GET / HTTP/1.0\r\n\r\n").rest)
-    end
-
-    def test_pieces_to_head
-      serve { [200, {}, Pieces.new("a", "b")] }
-      caller = connect
-      2.times { assert_equal(200, caller.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").hear(to_head: true).status) }
-    end
-
-    def test_pieces_as_they_come
-      pieces = Thread::Queue.new
-      serve { [200, {}, Enumerator.new { |out| 3.times { out << pieces.pop } }] }
-      caller = connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      %w[one two three].each do |word|
-        pieces << word
-        received = +""
-        received << caller.raw until received.include?(word)
-      end
-    end
-
     def test_a_body_that_raises_in_the_middle
       serve { |env| [200, {}, env["PATH_INFO"] == "/" ? [] : Pieces.new("a") { raise "half" }] }
       bytes = connect.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").rest
