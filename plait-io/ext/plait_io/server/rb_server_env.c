@@ -1,6 +1,6 @@
 /*
  * The env of a request: a copy of a template, whose keys are frozen, and in which what stays the same from one request to
- * the next is set already (the host, the peer's address, the method of most).
+ * the next is set already (the usual host and peer's address, the method of most). Values of other hosts and peers are remembered.
  */
 #include "rb_server.h"
 
@@ -16,6 +16,12 @@
  * they were emptied: so the tables of the three have 16, 32 and 64 places. What an app adds has room there too, mostly.
  */
 enum { FEW = 1, SOME = 14, ROOM_FOR_SOME = 20, ROOM_FOR_MANY = 40 };
+
+/* Keys and values that go into env at once, and up to which they go one by one. */
+enum { TOGETHER = 64, ONE_BY_ONE = 6 };
+
+/* Bytes of a Host that is remembered; and requests in a row without the usual Host, or peer, after which the last one is that. */
+enum { LONGEST = 256, OTHERS = 256 };
 
 /* X(variable, key) */
 #define KEYS(X)                                                                                                           \
@@ -59,12 +65,31 @@ static VALUE server_env_frozen(const char *data, size_t size) {
 
 /* ---- fields ---- */
 
-static void server_env_join(VALUE env, VALUE key, VALUE value, const char *separator) {
-    VALUE before = rb_hash_lookup(env, key);
-    if (!NIL_P(before)) {
-        value = rb_str_append(rb_str_cat_cstr(rb_str_dup(before), separator), value);
-    }
-    rb_hash_aset(env, key, value);
+/* On their way into env: all at once they cost half of what they cost one by one, from a few on. */
+struct fields {
+    VALUE env;
+    long count; /* of keys and values */
+    VALUE pairs[TOGETHER];
+};
+
+static void server_env_store(struct fields *fields) {
+    if (fields->count > ONE_BY_ONE) rb_hash_bulk_insert(fields->count, fields->pairs, fields->env);
+    else for (long at = 0; at < fields->count; at += 2) rb_hash_aset(fields->env, fields->pairs[at], fields->pairs[at + 1]);
+    fields->count = 0;
+}
+
+static void server_env_add(struct fields *fields, VALUE key, VALUE value) {
+    if (fields->count == TOGETHER) server_env_store(fields);
+    fields->pairs[fields->count++] = key;
+    fields->pairs[fields->count++] = value;
+}
+
+/* Of the same name there may be one before. */
+static void server_env_join(struct fields *fields, VALUE key, VALUE value, const char *separator) {
+    server_env_store(fields);
+    VALUE before = rb_hash_lookup(fields->env, key);
+    if (!NIL_P(before)) value = rb_str_append(rb_str_cat_cstr(rb_str_dup(before), separator), value);
+    server_env_add(fields, key, value);
 }
 
 static bool server_env_skipped(const struct http1_header *header) {
@@ -90,6 +115,9 @@ static bool server_env_is_first(uint64_t *seen, unsigned place) {
 
 static void server_env_set_fields(VALUE env, const struct server_request *request) {
     struct seen seen = {0};
+    struct fields fields;
+    fields.env = env;
+    fields.count = 0;
     for (uint32_t index = 0; index < request->head->count; index++) {
         const struct http1_header *header = &request->head->table[index];
         if (server_env_skipped(header)) continue;
@@ -101,9 +129,10 @@ static void server_env_set_fields(VALUE env, const struct server_request *reques
         if (NIL_P(key)) continue;
 
         VALUE value = server_env_text(request->data + header->value_at, header->value_size);
-        if (server_env_is_first(other ? &seen.others : &seen.known, place)) rb_hash_aset(env, key, value);
-        else server_env_join(env, key, value, header->known == HTTP1_FIELD_COOKIE ? "; " : ", ");
+        if (server_env_is_first(other ? &seen.others : &seen.known, place)) server_env_add(&fields, key, value);
+        else server_env_join(&fields, key, value, header->known == HTTP1_FIELD_COOKIE ? "; " : ", ");
     }
+    server_env_store(&fields);
 }
 
 /* ---- host ---- */
@@ -121,26 +150,56 @@ static size_t server_env_name_size(struct host host) {
     return host.size;
 }
 
-static void server_env_set_host(VALUE env, const struct rb_server_listener *listener, struct host host) {
+static VALUE server_env_port_of_scheme(const struct rb_server_listener *listener) {
+    return server_env_frozen(listener->port_of_scheme, strlen(listener->port_of_scheme));
+}
+
+static struct rb_server_host server_env_parts_of(const struct rb_server_listener *listener, struct host host) {
     size_t size = server_env_name_size(host);
     bool port = size + 1 < host.size;
-    rb_hash_aset(env, key_http_host, server_env_frozen(host.data, host.size));
-    rb_hash_aset(env, key_server_name, size > 0 ? server_env_frozen(host.data, size) : listener->name);
-    rb_hash_aset(env, key_server_port, port ? server_env_frozen(host.data + size + 1, host.size - size - 1)
-                                            : server_env_frozen(listener->port_of_scheme, strlen(listener->port_of_scheme)));
+    return (struct rb_server_host){
+        .whole = server_env_frozen(host.data, host.size),
+        .name = size > 0 ? server_env_frozen(host.data, size) : listener->name,
+        .port = port ? server_env_frozen(host.data + size + 1, host.size - size - 1) : server_env_port_of_scheme(listener),
+    };
 }
 
-/* Most requests have the same. */
-static void server_env_remember_host(struct rb_server_listener *listener, struct host host) {
-    if (host.size > sizeof listener->host) return;
-
-    memcpy(listener->host, host.data, host.size);
-    listener->host_size = host.size;
-    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) server_env_set_host(listener->templates[size], listener, host);
+static void server_env_set_host(VALUE env, const struct rb_server_host *host) {
+    rb_hash_aset(env, key_http_host, host->whole);
+    rb_hash_aset(env, key_server_name, host->name);
+    rb_hash_aset(env, key_server_port, host->port);
 }
 
-static bool server_env_remembered(const struct rb_server_listener *listener, struct host host) {
-    return host.size > 0 && listener->host_size == host.size && memcmp(listener->host, host.data, host.size) == 0;
+static bool server_env_is_host(const struct rb_server_host *known, struct host host) {
+    return known->whole && (size_t)RSTRING_LEN(known->whole) == host.size &&
+           memcmp(RSTRING_PTR(known->whole), host.data, host.size) == 0;
+}
+
+static unsigned server_env_place_of(const void *data, size_t size) {
+    const unsigned char *bytes = data;
+    unsigned place = 0;
+    for (size_t index = 0; index < size; index++) place = place * 31 + bytes[index];
+    return place;
+}
+
+/* Whether the values in the templates are most likely not the ones of the next requests. */
+static bool server_env_is_new(bool none, unsigned *others) {
+    if (!none && ++*others < OTHERS) return false;
+
+    *others = 0;
+    return true;
+}
+
+static void server_env_set_other_host(VALUE env, struct rb_server_listener *listener, struct host host) {
+    struct rb_server_host *place = &listener->hosts[server_env_place_of(host.data, host.size) % RB_SERVER_HOSTS], one;
+    one = server_env_is_host(place, host) ? *place : server_env_parts_of(listener, host);
+    server_env_set_host(env, &one);
+    if (host.size > LONGEST) return;
+
+    *place = one;
+    if (!server_env_is_new(!listener->usual.whole, &listener->other_hosts)) return;
+    listener->usual = one;
+    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) server_env_set_host(listener->templates[size], &one);
 }
 
 /* ---- target ---- */
@@ -191,17 +250,27 @@ static VALUE server_env_address_of(const struct server_connection *connection) {
     return rb_obj_freeze(rb_str_new_cstr(name));
 }
 
-static bool server_env_same_peer(const struct rb_server_listener *listener, const struct server_connection *connection) {
-    return listener->peer.family == connection->family &&
-           memcmp(listener->peer.bytes, connection->address, sizeof connection->address) == 0;
+static bool server_env_is_peer(const struct rb_server_peer *known, const struct server_connection *connection) {
+    return known->address && known->family == connection->family &&
+           memcmp(known->bytes, connection->address, sizeof connection->address) == 0;
 }
 
-static void server_env_set_peer(struct rb_server_listener *listener, const struct server_connection *connection) {
-    if (server_env_same_peer(listener, connection)) return;
-
-    server_env_set_in_templates(listener, key_remote_addr, server_env_address_of(connection));
-    listener->peer.family = connection->family;
-    memcpy(listener->peer.bytes, connection->address, sizeof connection->address);
+static void server_env_set_peer(struct exchange *exchange, struct rb_server_listener *listener,
+                                const struct server_connection *connection) {
+    if (server_env_is_peer(&listener->peer, connection)) {
+        listener->other_peers = 0;
+        return;
+    }
+    size_t size = sizeof connection->address;
+    struct rb_server_peer *place = &listener->peers[server_env_place_of(connection->address, size) % RB_SERVER_PEERS];
+    if (!server_env_is_peer(place, connection)) {
+        *place = (struct rb_server_peer){.family = connection->family, .address = server_env_address_of(connection)};
+        memcpy(place->bytes, connection->address, size);
+    }
+    rb_hash_aset(exchange->env, key_remote_addr, place->address);
+    if (!server_env_is_new(!listener->peer.address, &listener->other_peers)) return;
+    listener->peer = *place;
+    server_env_set_in_templates(listener, key_remote_addr, place->address);
 }
 
 /* Programs replace $stderr, as tests and daemons do. */
@@ -257,8 +326,11 @@ static struct host server_env_host_of(const struct server_request *request, cons
 }
 
 static void server_env_set_place(struct exchange *exchange, struct rb_server_listener *listener, struct host host) {
-    if (server_env_remembered(listener, host)) return;
-    if (host.size > 0) return server_env_set_host(exchange->env, listener, host);
+    if (host.size > 0 && server_env_is_host(&listener->usual, host)) {
+        listener->other_hosts = 0;
+        return;
+    }
+    if (host.size > 0) return server_env_set_other_host(exchange->env, listener, host);
 
     rb_hash_delete(exchange->env, key_http_host);
     rb_hash_aset(exchange->env, key_server_name, listener->name);
@@ -274,11 +346,10 @@ void plait_server_env(struct exchange *exchange, const struct server_connection 
     struct rb_server_listener *listener = &exchange->server->listeners[connection->listener];
     struct target target = server_env_target_of(request);
     struct host host = server_env_host_of(request, &target);
-    if (host.size > 0 && !server_env_remembered(listener, host)) server_env_remember_host(listener, host);
-    server_env_set_peer(listener, connection);
     server_env_set_errors(listener);
     VALUE env = exchange->env = rb_hash_dup(listener->templates[server_env_size_for(request->head->count)]);
     server_env_set_place(exchange, listener, host);
+    server_env_set_peer(exchange, listener, connection);
     server_env_set_method(exchange, request);
     if (request->head->minor == 0) rb_hash_aset(env, key_server_protocol, http10);
     rb_hash_aset(env, key_path_info, server_env_text(target.path.data, target.path.size));
@@ -324,8 +395,7 @@ void plait_server_listener(struct rb_server_listener *listener, VALUE scheme, VA
     listener->templates[RB_SERVER_MEDIUM] = server_env_template(listener, scheme, protocol, ROOM_FOR_SOME);
     listener->templates[RB_SERVER_LARGE] = server_env_template(listener, scheme, protocol, ROOM_FOR_MANY);
     listener->errors = rb_stderr;
-    listener->host_size = 0;
-    listener->peer.family = UINT8_MAX;
+    listener->usual.whole = listener->peer.address = 0;
 }
 
 static VALUE server_env_constant(VALUE value) {

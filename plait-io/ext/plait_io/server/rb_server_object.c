@@ -3,6 +3,22 @@
 
 #include "../plait_io.h"
 
+static void server_object_mark_host(const struct rb_server_host *host) {
+    rb_gc_mark(host->whole);
+    rb_gc_mark(host->name);
+    rb_gc_mark(host->port);
+}
+
+static void server_object_mark_listener(const struct rb_server_listener *listener) {
+    for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(listener->templates[size]);
+    rb_gc_mark(listener->name);
+    rb_gc_mark(listener->port);
+    server_object_mark_host(&listener->usual);
+    for (int index = 0; index < RB_SERVER_HOSTS; index++) server_object_mark_host(&listener->hosts[index]);
+    rb_gc_mark(listener->peer.address);
+    for (int index = 0; index < RB_SERVER_PEERS; index++) rb_gc_mark(listener->peers[index].address);
+}
+
 static void server_object_mark(void *data) {
     const struct rb_server *server = data;
     rb_gc_mark(server->self); /* so that it does not move */
@@ -17,10 +33,8 @@ static void server_object_mark(void *data) {
     rb_gc_mark(server->scheduler);
     for (const struct rb_server_remainder *one = server->remainders; one; one = one->next) rb_gc_mark(one->body);
     for (const struct rb_server_secure *one = server->secures; one; one = one->next) rb_gc_mark(one->socket);
-    for (int index = 0; index < SERVER_LISTENERS; index++) {
-        for (int size = 0; size < RB_SERVER_TEMPLATES; size++) rb_gc_mark(server->listeners[index].templates[size]);
-        rb_gc_mark(server->listeners[index].name);
-        rb_gc_mark(server->listeners[index].port);
+    for (int index = 0; index < SERVER_LISTENERS && server->listeners[index].name; index++) {
+        server_object_mark_listener(&server->listeners[index]);
     }
 }
 
