@@ -27,8 +27,8 @@ Bench::Harness.define("rails-64") do |bench|
   bench.title "Hello world of a Rails app, 64 connections kept alive"
   bench.sizes connections: 64, seconds: [2, 1]
   contest = Bench::Server::Contest.new(bench, app: "rails", gems: %w[railties])
-  bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.8
-  %w[threads fibers].each { |way| bench.goal metric: "cpu_us_per_request", of: "plait, #{way}", against: "puma", at_most: 0.8 }
+  bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.6
+  %w[threads fibers].each { |way| bench.goal metric: "cpu_us_per_request", of: "plait, #{way}", against: "puma", at_most: 0.6 }
   contest.plait :hybrid
   contest.also :threads
   contest.also :fibers

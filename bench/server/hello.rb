@@ -7,7 +7,8 @@ require_relative "support/contest"
     bench.title "Hello world, #{words} connections kept alive"
     bench.sizes connections: connections, seconds: [2, 1]
     contest = Bench::Server::Contest.new(bench)
-    bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
+    bench.goal metric: "user_us_per_request", against: "iodine", at_most: 0.45
+    bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.62
     bench.goal metric: "cpu_us_per_request", of: "plait, threads", against: "iodine", at_most: 0.65
     bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.12
     contest.plait :fibers
@@ -16,6 +17,26 @@ require_relative "support/contest"
     contest.peers
     contest.floor
   end
+end
+
+Bench::Harness.define("hosts-64") do |bench|
+  bench.title "Hello world, two names of the server in turns, 64 connections kept alive"
+  bench.sizes connections: 64, seconds: [2, 1]
+  contest = Bench::Server::Contest.new(bench, hosts: %w[example.com www.example.org])
+  bench.goal metric: "cpu_us_per_request", against: "plait, one name", at_most: 1.05
+  contest.plait :fibers
+  contest.also :fibers, row: "plait, one name", hosts: %w[example.com]
+  contest.peer "puma", 5
+end
+
+Bench::Harness.define("pieces-64") do |bench|
+  bench.title "Hello world from a body with each, 64 connections kept alive"
+  bench.sizes connections: 64, seconds: [2, 1]
+  contest = Bench::Server::Contest.new(bench, app: "pieces")
+  bench.goal metric: "cpu_us_per_request", against: "plait, an Array", at_most: 1.6
+  contest.plait :fibers
+  contest.also :fibers, row: "plait, an Array", app: "hello"
+  contest.peers
 end
 
 Bench::Harness.define("hello-10000") do |bench|

@@ -2,9 +2,19 @@
 
 LARGE = ("Hello, world! " * 75_000).freeze
 
+# A body that is no Array.
+class Pieces
+  def initialize(text)
+    @text = text
+  end
+
+  def each = yield(@text)
+end
+
 # The apps that are served, by name.
 APPS = {
   "hello" => ->(_env) { [200, { "content-type" => "text/plain" }, ["Hello, world!"]] },
+  "pieces" => ->(_env) { [200, { "content-type" => "text/plain" }, Pieces.new("Hello, world!")] },
   "waiting" => lambda do |_env|
     sleep(0.003)
     [200, { "content-type" => "text/plain" }, ["Hello, world!"]]

@@ -23,6 +23,8 @@ module Bench
       P99 = Harness::Metric.figure("p99_ms", unit: "ms")
       ERRORS = Harness::Metric.figure("errors", unit: "errors")
       MEMORY = Harness::Metric.figure("rss_mb", unit: "MB")
+      # Of CPU what is not the kernel's.
+      USER = Harness::Metric.figure("user_us_per_request", unit: "us")
       # @param bench [Harness::Definition] with the sizes `seconds` and `connections`
       # @param app [String] see servers/app.rb
       # @param gems [Array<String>] that the app needs
@@ -40,9 +42,9 @@ module Bench
       # @param mechanism [Symbol]
       def plait(mechanism) = @bench.plait(gems: @gems) { |trial| measure(trial, ruby("plait", mechanism)) }
 
-      # Another mechanism of Plait's, beside the one that is judged.
-      def also(mechanism)
-        @bench.peer("plait, #{mechanism}", gems: ["plait", *@gems]) { |trial| measure(trial, ruby("plait", mechanism)) }
+      # Another mechanism of Plait's, or the same for another app or load, beside the one that is judged.
+      def also(mechanism, row: "plait, #{mechanism}", app: @app, **how)
+        @bench.peer(row, gems: ["plait", *@gems]) { |trial| measure(trial, ruby("plait", mechanism, app), **how) }
       end
 
       # @param name [String] of a file in servers/
@@ -68,13 +70,14 @@ module Bench
 
       private
 
-      def ruby(file, argument) = [RbConfig.ruby, File.join(FOLDER, "#{file}.rb"), @app, argument.to_s]
+      def ruby(file, argument, app = @app) = [RbConfig.ruby, File.join(FOLDER, "#{file}.rb"), app, argument.to_s]
 
-      def metrics = [CPU, RATE, P99, ERRORS, MEMORY]
+      def metrics = [CPU, USER, RATE, P99, ERRORS, MEMORY]
 
       # In the contestant's process.
-      def measure(trial, command)
+      def measure(trial, command, **how)
         Harness::Processors.pin
+        @how = @how.merge(how)
         served = Served.new(*command, environment: @how[:tls] ? Certificate.environment : {})
         body = served.answer
         warm_up(served, trial)
@@ -91,11 +94,14 @@ module Bench
       # @return [Hash] as Trial#report takes it, but for the result
       def compete(served, trial)
         before = served.cpu
+        user = served.user
         report = load(served, trial, trial[:seconds])
         check(served)
         raise "no request was answered" if report.requests.zero?
 
-        { operations: report.requests, cpu: served.cpu - before, figures: served.figures(report, trial[:seconds]) }
+        figures = { "user_us_per_request" => (served.user - user) * 1e6 / report.requests }
+        { operations: report.requests, cpu: served.cpu - before,
+          figures: figures.merge(served.figures(report, trial[:seconds])) }
       end
 
       def load(served, trial, seconds) = @generator.load(served.port, trial[:connections], seconds, **@how)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "net/http"
 require "rbconfig"
 require "socket"
@@ -15,6 +16,8 @@ module Bench
       # Seconds within which it needs no processor before it counts as at rest, and after which nobody waits for that.
       REST = 0.05
       UNREST = 3
+      # Of /proc in a second.
+      TICKS = Etc.sysconf(Etc::SC_CLK_TCK).to_f
 
       # @return [Integer]
       attr_reader :port
@@ -57,6 +60,10 @@ module Bench
       # By a clock of nanoseconds: /proc has hundredths of a second.
       # @return [Float] seconds of processor time, of it and of the processes it has started
       def cpu = processes.sum { |pid| Harness::Processes.cpu(pid) }
+
+      # By /proc, in hundredths of a second.
+      # @return [Float] seconds of it that are not the kernel's
+      def user = processes.sum { |pid| Integer(File.read("/proc/#{pid}/stat")[/\) (?:\S+ ){11}(\d+)/, 1]) / TICKS }
 
       # @return [Integer] bytes resident
       def memory = processes.sum { |pid| Harness::Processes.resident(pid).to_i }
