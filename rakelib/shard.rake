@@ -16,7 +16,7 @@ namespace :shard do
 
     Support::RedisServer.start do |server|
       reply = Support::RedisConversation.open(server.port) { |redis| redis.call("COMMAND") }
-      entries = Plait::Shard.const_get(:CommandTable).new(Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)).entries
+      entries = Plait::Shard.const_get(:CommandTable).new(Plait.const_get(:Protocols)::RESP.decode(reply)).entries
       File.write(Support::CommandRows::MADE, Support::CommandRows::HEADER + Support::CommandRows.of(entries).join)
       puts("#{Support::CommandRows::MADE}: #{entries.size} commands")
     end

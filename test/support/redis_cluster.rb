@@ -55,7 +55,7 @@ module Support
 
     def call(server, *words)
       reply = RedisConversation.open(server.port) { |redis| redis.call(*words) }
-      Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+      Plait.const_get(:Protocols)::RESP.decode(reply)
     end
 
     def id(server) = call(server, "CLUSTER", "MYID")

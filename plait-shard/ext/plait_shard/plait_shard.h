@@ -7,6 +7,7 @@
 /* Each binding of the extension, called once by Init_plait_shard. */
 void plait_init_placement(VALUE plait);
 void plait_init_resp(VALUE plait);
+void plait_init_resp_values(VALUE module);
 void plait_init_shard(VALUE plait);
 
 #endif

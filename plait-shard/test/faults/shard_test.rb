@@ -53,7 +53,7 @@ class ShardFaultsTest < Minitest::Test
 
     def check(words, reply)
       refused = refused?(words, reply)
-      value = reply && !refused ? Plait.const_get(:Protocols)::RESP::Decoder.decode(reply) : nil
+      value = reply && !refused ? Plait.const_get(:Protocols)::RESP.decode(reply) : nil
       count(words, reply, refused, reply && fits?(words, value))
       remember(words, value)
     end

@@ -85,5 +85,5 @@ class ShardCommandTableTest < Minitest::Test
 
   def plane = Plait.const_get(:NativeShard)::Plane
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 end

@@ -230,7 +230,7 @@ class ShardFenceTest < Minitest::Test
 
   def decode(server, *words)
     reply = converse(server.port) { |redis| redis.pipeline([%w[SELECT 1], words]).last }
-    Hash[*Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)]
+    Hash[*Plait.const_get(:Protocols)::RESP.decode(reply)]
   end
 
   def follows?(server, others)

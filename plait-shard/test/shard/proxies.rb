@@ -215,7 +215,7 @@ module ShardProxies
   # @return [Hash{String => String}] what a node knows of the placement
   def record(server)
     reply = converse(server.port) { |redis| redis.pipeline([%w[SELECT 1], %w[HGETALL plait:shard]]).last }
-    Hash[*Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)]
+    Hash[*Plait.const_get(:Protocols)::RESP.decode(reply)]
   end
 
   def fill(count)

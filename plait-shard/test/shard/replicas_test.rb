@@ -192,5 +192,5 @@ class ShardReplicasTest < Minitest::Test
 
   def difference(before) = gets.zip(before).map { |now, former| now - former }
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 end

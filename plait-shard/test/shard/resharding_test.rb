@@ -204,7 +204,7 @@ class ShardReshardingTest < Minitest::Test
   def assert_at_their_places(proxy)
     servers = proxy.placement.nodes.map(&:port)
     servers.each_with_index do |port, index|
-      keys = Plait.const_get(:Protocols)::RESP::Decoder.decode(call(port, "KEYS", "*"))
+      keys = Plait.const_get(:Protocols)::RESP.decode(call(port, "KEYS", "*"))
       assert_equal([], keys.reject { |key| proxy.placement.node_for(key) == index })
     end
   end

@@ -138,7 +138,7 @@ class ShardSentinelsTest < Minitest::Test
     encode("127.0.0.1", port.to_s)
   end
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 
   # Two groups of a master and a replica, and a Sentinel.
   def with_sentinels

@@ -138,6 +138,7 @@ void plait_init_resp(VALUE plait) {
     rb_gc_register_mark_object(rb_resp_module);
     rb_resp_sym_reply = ID2SYM(rb_intern("reply"));
     rb_resp_sym_closed = ID2SYM(rb_intern("closed"));
+    plait_init_resp_values(rb_resp_module);
     VALUE scanner = rb_define_class_under(rb_resp_module, "ReplyScanner", rb_cObject);
     rb_define_alloc_func(scanner, resp_rb_resp_allocate);
     rb_define_singleton_method(scanner, "rules", resp_rb_resp_all_rules, 0);

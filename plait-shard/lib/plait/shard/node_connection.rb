@@ -55,7 +55,7 @@ module Plait
 
           raise ReadTimeout, "the node #{@node} has sent nothing for #{patience} s" unless @socket.to_io.wait_readable(patience)
         end
-        Protocols::RESP::Decoder.decode(@scanner.bytes)
+        Protocols::RESP.decode(@scanner.bytes)
       rescue *Io::Channel::BREAKS => e
         raise closed(e)
       end
@@ -97,7 +97,7 @@ module Plait
       end
 
       def right(reply, words)
-        return reply unless reply.is_a?(Protocols::RESP::Decoder::Failure)
+        return reply unless reply.is_a?(Protocols::RESP::Failure)
 
         raise RemoteError.new(reply.message, method_name: words.first, endpoint: "tcp://#{@node}")
       end

@@ -23,6 +23,7 @@ module Plait
       def initialize(from, to, lock, resume: false)
         @from = from
         @to = to
+        @old_names, @new_names = [from, to].map { |settings| settings.placement.nodes.map(&:to_s) }
         @reshard_lock = lock
         @resume = resume
         @copies = 0
@@ -50,7 +51,7 @@ module Plait
       # Copies the rest. No client writes.
       def finish
         @watches.each(&:catch_up)
-        names(@to).each { |name| connection(name).call("PING") } # a node that does not answer can't receive keys
+        @new_names.each { |name| connection(name).call("PING") } # a node that does not answer can't receive keys
         change(copies_there) if flushes != @flushed
         copy(take_changed | @untold.keys)
         @watches.each(&:catch_up) # keys that have just expired
@@ -60,7 +61,7 @@ module Plait
       # Deletes keys that have another place now from nodes that stay. Keys that were at no place of theirs, as a script writes
       # them beside its own, have no copy, and stay.
       def clean
-        (names(@from) & names(@to)).each do |name|
+        (@old_names & @new_names).each do |name|
           scan(name) do |keys|
             old = copied(name, keys)
             connection(name).call("UNLINK", *old) if old.any?
@@ -75,13 +76,9 @@ module Plait
 
       private
 
-      def names(settings) = settings.placement.nodes.map(&:to_s)
+      def old_place(key) = @old_names[@from.placement.node_for(key)]
 
-      def place(settings, key) = settings.placement.nodes[settings.placement.node_for(key)].to_s
-
-      def old_place(key) = place(@from, key)
-
-      def new_place(key) = place(@to, key)
+      def new_place(key) = @new_names[@to.placement.node_for(key)]
 
       def moves?(key) = old_place(key) != new_place(key)
 
@@ -94,7 +91,7 @@ module Plait
 
       def connection(name)
         @connections[name] ||= begin
-          settings = names(@to).include?(name) ? @to : @from
+          settings = @new_names.include?(name) ? @to : @from
           @reshard_lock.connect(settings.placement.nodes.find { |node| node.to_s == name }, settings.access)
         end
       end
@@ -113,7 +110,7 @@ module Plait
 
       # @yieldparam keys [Array<String>] at their old place, and with another new one
       def each_moving
-        names(@from).each do |name|
+        @old_names.each do |name|
           scan(name) do |keys|
             moving = keys.select { |key| old_place(key) == name && moves?(key) }
             yield(moving) if moving.any?
@@ -133,7 +130,7 @@ module Plait
 
       # Copies at the new place come from a broken reshard.
       def copies_there
-        names(@to).flat_map do |name|
+        @new_names.flat_map do |name|
           found = []
           scan(name) { |keys| found.concat(keys.select { |key| new_place(key) == name && old_place(key) != name }) }
           found
@@ -142,6 +139,8 @@ module Plait
 
       def missing(keys)
         keys.group_by { |key| new_place(key) }.flat_map do |name, own|
+          next [] if connection(name).call("EXISTS", *own) == own.size
+
           there = connection(name).pipeline(own.map { |key| ["EXISTS", key] })
           own.zip(there).filter_map { |key, count| key if count.zero? }
         end
@@ -159,7 +158,7 @@ module Plait
 
       # How often all keys were deleted at once, which nodes don't announce by key.
       def flushes
-        names(@from).map do |name|
+        @old_names.map do |name|
           connection(name).call("INFO", "commandstats").scan(/^cmdstat_(?:flush|swapdb)\w*:calls=\d+/).sort
         end
       end
@@ -179,11 +178,11 @@ module Plait
         keys.size
       end
 
+      # A key that changes between the two commands is copied again, as any that changes.
       # @return [Array<(String, String, Integer)>] key, answer of DUMP, milliseconds to live
       def read(name, keys)
-        commands = keys.flat_map { |key| [["MULTI"], ["DUMP", key], ["PTTL", key], ["EXEC"]] }
-        replies = connection(name).pipeline(commands).each_slice(4).map(&:last)
-        keys.zip(replies).map { |key, (dump, left)| [key, dump, left] }
+        replies = connection(name).pipeline(keys.flat_map { |key| [["DUMP", key], ["PTTL", key]] })
+        keys.zip(replies.each_slice(2)).map { |key, (dump, left)| [key, dump, left] }
       end
 
       def write(values)
@@ -202,10 +201,10 @@ module Plait
 
       # Functions that all nodes have, for the new nodes.
       def copy_functions
-        added = names(@to) - names(@from)
+        added = @new_names - @old_names
         return if added.empty?
 
-        functions = connection(names(@from).first).call("FUNCTION", "DUMP")
+        functions = connection(@old_names.first).call("FUNCTION", "DUMP")
         added.each { |name| connection(name).call("FUNCTION", "RESTORE", functions, "REPLACE") }
       rescue RemoteError => e
         raise unless e.message.match?(/unknown/i) # before Redis 7

@@ -36,7 +36,7 @@ module Clusters
     threads.each(&:join)
   end
 
-  def decode(reply) = reply && Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = reply && Plait.const_get(:Protocols)::RESP.decode(reply)
 
   def await(&block) = Support::Waiting.wait_until(timeout: 60, &block)
 end

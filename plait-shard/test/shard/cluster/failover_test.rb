@@ -38,7 +38,7 @@ class ShardClusterFailoverTest < Minitest::Test
     def check(reply)
       return @refused += 1 if reply.match?(REFUSAL)
 
-      value = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply).to_i
+      value = Plait.const_get(:Protocols)::RESP.decode(reply).to_i
       @wrong << [@key, @kept, reply] unless (@kept..@serial).cover?(value)
     end
   end

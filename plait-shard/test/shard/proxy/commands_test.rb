@@ -121,7 +121,7 @@ class ShardProxyCommandsTest < Minitest::Test
 
   private
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 
   def scan(redis, *options)
     cursor = "0"

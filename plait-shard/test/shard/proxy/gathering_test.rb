@@ -104,7 +104,7 @@ class ShardProxyGatheringTest < Minitest::Test
 
   private
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 
   def peak = Integer(File.read("/proc/self/status")[/^VmHWM:\s+(\d+)/, 1]) * 1024
 end

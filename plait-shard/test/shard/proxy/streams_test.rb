@@ -107,7 +107,7 @@ class ShardProxyStreamsTest < Minitest::Test
 
   private
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 
   def peak
     File.write("/proc/self/clear_refs", "5") unless @cleared

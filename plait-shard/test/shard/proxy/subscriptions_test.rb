@@ -133,7 +133,7 @@ class ShardProxySubscriptionsTest < Minitest::Test
 
   private
 
-  def decode(reply) = Plait.const_get(:Protocols)::RESP::Decoder.decode(reply)
+  def decode(reply) = Plait.const_get(:Protocols)::RESP.decode(reply)
 
   def array(*words) = encode(*words)
 

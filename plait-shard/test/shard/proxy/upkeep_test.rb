@@ -52,7 +52,7 @@ class ShardProxyUpkeepTest < Minitest::Test
     with_proxy do |proxy|
       converse(proxy.port) do |redis|
         redis.call("FUNCTION", "LOAD", "REPLACE", "#!lua name=one\nredis.register_function('one', function() return 1 end)")
-        dump = Plait.const_get(:Protocols)::RESP::Decoder.decode(redis.call("FUNCTION", "DUMP"))
+        dump = Plait.const_get(:Protocols)::RESP.decode(redis.call("FUNCTION", "DUMP"))
         assert_equal([OK, OK], redis.pipeline([%w[FUNCTION FLUSH], ["FUNCTION", "RESTORE", dump]]))
         nodes.each { |node| assert_equal(":1\r\n", call(node.port, "FCALL", "one", "0")) }
         assert_equal(OK, redis.call("FUNCTION", "FLUSH"))
