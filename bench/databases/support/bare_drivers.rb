@@ -7,19 +7,22 @@ module Bench
     # The drivers under Plait::DB, each as its own guide writes it.
     module BareDrivers
       # By the scheme of a URL.
-      GEMS = { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg", "sqlite" => "sqlite3" }.freeze
+      GEMS = { "trilogy" => "trilogy", "mysql2" => "mysql2", "postgres" => "pg", "sqlite" => "sqlite3",
+               "redis" => "redis-client" }.freeze
       CONNECT = {
         "trilogy" => ->(uri) { Trilogy.new(host: uri.host, port: uri.port, username: uri.user, database: uri.path[1..]) },
         "mysql2" => ->(uri) { Mysql2::Client.new(host: uri.host, port: uri.port, username: uri.user, database: uri.path[1..]) },
         "postgres" => ->(uri) { PG.connect(uri.to_s) },
-        "sqlite" => ->(_) { SQLite3::Database.new(":memory:") }
+        "sqlite" => ->(_) { SQLite3::Database.new(":memory:") },
+        "redis" => ->(uri) { RedisClient.config(url: uri.to_s).new_client }
       }.freeze
-      # The first values of all rows.
+      # The first values of all rows; of Redis the value.
       VALUES = {
         "trilogy" => ->(connection, sql) { connection.query(sql).map(&:first) },
         "mysql2" => ->(connection, sql) { connection.query(sql).map { |row| row["name"] } },
         "postgres" => ->(connection, sql) { connection.exec(sql).map { |row| row["name"] } },
-        "sqlite" => ->(connection, sql) { connection.execute(sql).map(&:first) }
+        "sqlite" => ->(connection, sql) { connection.execute(sql).map(&:first) },
+        "redis" => ->(connection, *words) { [connection.call(*words)] }
       }.freeze
       private_constant :CONNECT, :VALUES
 
@@ -31,11 +34,11 @@ module Bench
 
       # @return [Object] a connection of the driver
       def connect(driver)
-        require GEMS.fetch(driver)
+        require GEMS.fetch(driver).tr("-", "_")
         CONNECT.fetch(driver).call(URI(url(driver).to_s))
       end
 
-      def values(driver, connection, sql) = VALUES.fetch(driver).call(connection, sql)
+      def values(driver, connection, *words) = VALUES.fetch(driver).call(connection, *words)
     end
   end
 end

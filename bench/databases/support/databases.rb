@@ -8,7 +8,7 @@ module Bench
     # Cases that ask none.
     WITHOUT = /\Apool/
     ROOT = File.expand_path("../../..", __dir__)
-    GEMS = %w[plait trilogy mysql2 pg].freeze
+    GEMS = %w[plait plait-shard trilogy mysql2 pg].freeze
     private_constant :WITHOUT, :ROOT, :GEMS
 
     module_function
@@ -24,7 +24,17 @@ module Bench
       require "plait/suites"
       require "plait/suites/databases"
       mariadb, postgres = [Plait::Suites::Databases::Mariadb, Plait::Suites::Databases::Postgres].map(&:new)
-      with(mariadb) { with(postgres, &block) }
+      with(mariadb) { with(postgres) { with_redis(&block) } }
+    end
+
+    def with_redis
+      require "plait/suites/shard/redis_servers"
+      return yield unless Plait::Suites::RedisServers.program
+
+      Plait::Suites::RedisServers.open(1) do |(address)|
+        ENV["PLAIT_BENCH_REDIS"] = "redis://#{address}"
+        yield
+      end
     end
 
     def with(server)
@@ -37,6 +47,6 @@ module Bench
       end
       value
     end
-    private_class_method :with
+    private_class_method :with, :with_redis
   end
 end

@@ -4,43 +4,53 @@ require_relative "bare_drivers"
 
 module Bench
   module Databases
-    # Rows by their keys, one query after another on one connection.
+    # Rows by their keys, or values of Redis, one query after another on one connection.
     class Rows
       TABLE = "plait_lab_people"
-      # SQLite has no server that is filled for the bench.
-      FILL = ["CREATE TABLE #{TABLE} (id INTEGER PRIMARY KEY, name VARCHAR(20))",
-              "INSERT INTO #{TABLE} WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 30000) " \
-              "SELECT n, 'name' || n FROM c"].freeze
-      private_constant :TABLE, :FILL
+      COUNT = 30_000
+      # What no server has yet.
+      FILL = {
+        "sqlite" => [["CREATE TABLE #{TABLE} (id INTEGER PRIMARY KEY, name VARCHAR(20))"],
+                     ["INSERT INTO #{TABLE} WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT #{COUNT}) " \
+                      "SELECT n, 'name' || n FROM c"]],
+        "redis" => [["MSET", *(1..COUNT).flat_map { |number| ["name:#{number}", "name#{number}"] }]]
+      }.freeze
+      private_constant :TABLE, :COUNT, :FILL
 
       # @param trial [Harness::Trial] with the sizes `times` and `rows`
       # @param driver [String] the scheme of a URL
       def initialize(trial, driver)
         @trial = trial
         @driver = driver
-        @fill = BareDrivers.url(driver) ? [] : FILL
+        @fill = FILL.fetch(driver, [])
       end
 
       def plait
         require "plait/db"
         Plait::DB.connect(BareDrivers.url(@driver) || "sqlite::memory:", size: 1) do |db|
-          @fill.each { |sql| db.query(sql) }
-          measure { |sql| db.query(sql).map { |row| row["name"] } }
+          @fill.each { |words| db.query(*words) }
+          measure { |*words| values(db.query(*words)) }
         end
       end
 
       def bare
         connection = BareDrivers.connect(@driver)
-        @fill.each { |sql| BareDrivers.values(@driver, connection, sql) }
-        measure { |sql| BareDrivers.values(@driver, connection, sql) }
+        @fill.each { |words| BareDrivers.values(@driver, connection, *words) }
+        measure { |*words| BareDrivers.values(@driver, connection, *words) }
       end
 
       private
 
+      def values(found) = @driver == "redis" ? [found] : found.map { |row| row["name"] }
+
       def measure
-        @trial.measure(operations: @trial[:times]) do |count|
-          count.times.sum { |n| yield("SELECT name FROM #{TABLE} WHERE id BETWEEN #{n + 1} AND #{n + @trial[:rows]}").size }
-        end
+        @trial.measure(operations: @trial[:times]) { |count| count.times.sum { |n| yield(*words(n + 1)).size } }
+      end
+
+      def words(first)
+        return ["GET", "name:#{first}"] if @driver == "redis"
+
+        ["SELECT name FROM #{TABLE} WHERE id BETWEEN #{first} AND #{first + @trial[:rows] - 1}"]
       end
     end
   end
