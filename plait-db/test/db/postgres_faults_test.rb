@@ -48,6 +48,21 @@ class DBPostgresFaultsTest < Minitest::Test
     end
   end
 
+  # A server that stands still gets it first, and ignores it.
+  def test_a_cancellation_that_comes_before_the_statement
+    Plait::DB.connect(url(server_class.shared), size: 1, timeout: 20) do |db| # not checked before each use
+      id = db.query(connection_id).value
+      going_on = Module.new { define_method(:cancel) { super().tap { Process.kill(:CONT, id) } } }
+      db.with { |connection| connection.singleton_class.prepend(going_on) }
+      Process.kill(:STOP, id)
+      patiently { assert_raises(Plait::TimeoutError) { Plait.timeout(0.05) { db.query(sleeping(60)) } } }
+      assert_equal([id, 7], [db.query(connection_id).value, db.query("SELECT 7").value])
+      assert_equal(1, db.statistics[:connected])
+    ensure
+      Process.kill(:CONT, id)
+    end
+  end
+
   def test_a_copy_is_refused
     one_connection do |db|
       error = assert_raises(Plait::UnsupportedError) { db.query("COPY (SELECT 5) TO STDOUT") }

@@ -8,6 +8,8 @@ module Plait
     class Postgres < Session
       # Seconds for a server to break off a statement.
       CANCEL_TIMEOUT = 2
+      # Seconds between two cancellations of the same statement.
+      AGAIN = 0.1
       COPIES = [::PG::PGRES_COPY_OUT, ::PG::PGRES_COPY_IN, ::PG::PGRES_COPY_BOTH].freeze
 
       # A PG::Connection that one fiber or thread at a time may call: during a call, and until its results are fetched.
@@ -64,7 +66,7 @@ module Plait
         # @raise [PG::Error, TimeoutError] without success: the connection can't be used again
         def break_off(seconds)
           Plait.timeout(seconds) do
-            cancel if busy?
+            cancel_until_answered if busy?
             plait_guard.free
             discard_results
           end
@@ -79,6 +81,18 @@ module Plait
             exec("DISCARD ALL").clear
           end
           true
+        end
+
+        private
+
+        # A server ignores a cancellation that comes before the statement.
+        def cancel_until_answered
+          loop do
+            cancel
+            socket_io.wait_readable(AGAIN)
+            consume_input
+            return unless is_busy
+          end
         end
       end
 
@@ -127,7 +141,7 @@ module Plait
           end
         end
       end
-      private_constant :CANCEL_TIMEOUT, :COPIES, :Connection, :Types
+      private_constant :CANCEL_TIMEOUT, :AGAIN, :COPIES, :Connection, :Types
 
       def self.errors = super + [::PG::Error]
 
