@@ -1,6 +1,5 @@
 /* See shard_rope.h. */
 #include "shard_rope.h"
-#include "shard_rope.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -282,7 +281,7 @@ static bool shard_rope_pass_block(struct shard_rope *to, struct shard_rope *from
     return true;
 }
 
-bool shard_rope_pass(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size) {
+bool shard_rope_pass_blocks(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size) {
     bool enough = true;
     while (size && from->first && enough) {
         struct shard_block *block = from->first;

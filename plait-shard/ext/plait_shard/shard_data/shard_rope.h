@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Pieces from this size on are not copied. */
 enum { SHARD_LARGE = 1024 };
@@ -73,8 +74,23 @@ bool shard_rope_share(struct shard_rope *rope, struct shard_blocks *blocks, cons
 /* Puts the one behind the other, and leaves it empty. */
 void shard_rope_move(struct shard_rope *to, struct shard_rope *from);
 
-/* The same with its first bytes; none of them is borrowed. */
-bool shard_rope_pass(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size);
+bool shard_rope_pass_blocks(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size);
+
+/* The same with its first bytes; none of them is borrowed. Most are few: in one block, with room for them in the other's last. */
+static inline bool shard_rope_pass(struct shard_rope *to, struct shard_rope *from, struct shard_blocks *blocks, size_t size) {
+    struct shard_block *block = from->first, *last = to->last;
+    size_t used = last ? (size_t)(last->data - last->bytes) + last->size : 0;
+    if (!block || block->size <= size || !last || !last->room || last->room - used < size) {
+        return shard_rope_pass_blocks(to, from, blocks, size);
+    }
+    memcpy(last->bytes + used, block->data, size);
+    last->size += size;
+    to->size += size;
+    block->data += size;
+    block->size -= size;
+    from->size -= size;
+    return true;
+}
 
 /* Copies its first bytes, as many as there are; returns how many. */
 size_t shard_rope_peek(const struct shard_rope *rope, char *to, size_t size);
