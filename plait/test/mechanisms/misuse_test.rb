@@ -72,6 +72,19 @@ class MisuseTest < Minitest::Test
     assert_equal([0, 2, 3, 4, 5, 6], outcomes.map(&:value))
   end
 
+  def test_an_item_on_a_process_whose_child_exits
+    assert_equal([3, 3], Plait.map(1..2, on: :processes) { fork ? Process.wait2.last.exitstatus : exit(3) })
+  end
+
+  { "exits" => [-> { exit(3) }, 3], "returns" => [-> {}, 0] }.each do |name, (ending, status)|
+    define_method(:"test_a_task_in_a_process_whose_child_#{name}") do
+      Plait.run(on: :processes) do |scope|
+        task = scope.async { fork ? Process.wait2.last.exitstatus : ending.call }
+        assert_equal(status, task.value)
+      end
+    end
+  end
+
   # --- A body that ends its own thread
 
   def test_a_body_that_ends_its_thread_fails_alone

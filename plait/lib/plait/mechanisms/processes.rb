@@ -85,9 +85,13 @@ module Plait
         # In the child.
         def perform(pipes, block, arguments)
           main = Thread.current
+          @generation = Native.fork_generation
           answers = Answers.new(pipes[:results], pipes[:wakeup])
           guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) })
-          answers.answer(run(block, arguments)) if answers.start_threads { guard.watch }
+          return unless answers.start_threads { guard.watch }
+
+          outcome = run(block, arguments)
+          answers.answer(outcome) unless forked?
         rescue Interruption, Errno::EPIPE
           nil
         ensure
@@ -100,8 +104,13 @@ module Plait
         rescue Interruption
           raise
         rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised where the value is asked for
+          raise if forked?
+
           Outcome.new(index: 0, item: nil, error: e, started_at: started, finished_at: Deadline.now)
         end
+
+        # @return [Boolean] whether this is a child that the task has forked: the answer is its parent's
+        def forked? = Native.fork_generation != @generation
 
         def await
           loop do

@@ -167,6 +167,8 @@ module Plait
             settle_in(theirs)
             Interruption.admit { yield theirs }
             status = 0
+          rescue SystemExit => e # of a process that a body has forked
+            status = e.status
           ensure
             leave(status)
           end
