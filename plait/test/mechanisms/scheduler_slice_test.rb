@@ -35,6 +35,13 @@ class SchedulerSliceTest < Minitest::Test
     end
   end
 
+  def test_a_slice_is_seconds
+    [0, -1, "1", nil].each do |slice|
+      error = assert_raises(Plait::UsageError) { Plait::Scheduler.new(slice: slice) }
+      assert_includes(error.message, slice.inspect)
+    end
+  end
+
   # @return [Array<Integer>] how many fibers went on in each turn
   def turns(slice, way)
     counts = [0]

@@ -78,10 +78,9 @@ module Plait
     #   lost then
     # @raise [UsageError] if patches are in already, and are not wanted
     def initialize(blocking: nil, threshold: 0.1, slice: SLICE, patch: true)
-      patch ? Patches.install : Patches.decline
+      take_options(slice, patch)
       @loop = Fiber.current
       @thread = Thread.current
-      @slice = slice
       @selector = open_selector
       @timers = Timers.new
       @strands = Strands.new(self) { @loop.transfer }
@@ -231,6 +230,13 @@ module Plait
     # Where the extension has none of its own (other systems than Linux, PLAIT_PURE=1), io-event's: loaded with the first
     # scheduler, so that what never needs one (and JRuby) does without. By one thread at a time: two that load them at once
     # find each other's half.
+    def take_options(slice, patch)
+      raise UsageError, "slice: takes seconds above 0, not #{slice.inspect}" unless slice.is_a?(Numeric) && slice.positive?
+
+      @slice = slice
+      patch ? Patches.install : Patches.decline
+    end
+
     def open_selector
       return NativeSelector.new(@loop, @slice) if defined?(NativeSelector)
 
