@@ -20,13 +20,20 @@ struct parts {
     bool broken;       /* a piece was not sent whole: no other may follow */
 };
 
-/* The app may keep the block of its `each`, and call it when there are no `parts` any more: it has this object. */
-static const rb_data_type_t parts_type = {.wrap_struct_name = "Plait::Server::Parts", .flags = RUBY_TYPED_FREE_IMMEDIATELY};
+/* What the block of an `each` has. The app may keep it, and call it when there are no `parts` any more, be it in a fork. */
+struct guard {
+    struct parts *parts; /* on the stack; NULL: the answer is over */
+    unsigned generation; /* of processes */
+};
 
-static struct parts *server_parts_of(VALUE guard) {
-    struct parts *parts = rb_check_typeddata(guard, &parts_type);
-    if (!parts) rb_raise(rb_eIOError, "the answer is over");
-    return parts;
+static const rb_data_type_t guard_type = {
+    .wrap_struct_name = "Plait::Server::Parts",
+    .function = {.dfree = RUBY_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static struct guard *server_parts_guard(VALUE self) {
+    return rb_check_typeddata(self, &guard_type);
 }
 
 /* Its file is loaded when there is something to answer. */
@@ -36,8 +43,17 @@ static VALUE server_parts_lost(void) {
     return lost;
 }
 
+NORETURN(static void server_parts_lose(void));
 static void server_parts_lose(void) {
     rb_raise(server_parts_lost(), "the peer is gone");
+}
+
+/* In a fork the stacks of other threads are not there, and the peer is the parent's. */
+static struct parts *server_parts_of(VALUE self) {
+    const struct guard *guard = server_parts_guard(self);
+    if (guard->generation != plait_generation()) server_parts_lose();
+    if (!guard->parts) rb_raise(rb_eIOError, "the answer is over");
+    return guard->parts;
 }
 
 /* Sends them behind the head, if that is still to be sent. Waits while the peer takes less: then others run. */
@@ -120,7 +136,7 @@ static VALUE server_parts_send(VALUE guard) {
 
 static VALUE server_parts_drop(VALUE guard, VALUE error) {
     (void)error;
-    struct exchange *exchange = server_parts_of(guard)->exchange;
+    struct exchange *exchange = server_parts_guard(guard)->parts->exchange; /* also in a fork of this very thread */
     exchange->close = true;
     plait_server_abandon(exchange);
     return Qnil;
@@ -131,14 +147,16 @@ static VALUE server_parts_try(VALUE guard) {
 }
 
 static VALUE server_parts_end(VALUE guard) {
-    RTYPEDDATA_DATA(guard) = NULL;
+    server_parts_guard(guard)->parts = NULL;
     return Qnil;
 }
 
 void plait_server_send_parts(struct exchange *exchange, struct iovec head, long length, VALUE body) {
     struct parts parts = {.exchange = exchange, .head = head, .length = length, .body = body};
-    VALUE guard = rb_data_typed_object_wrap(0, &parts, &parts_type);
-    rb_ensure(server_parts_try, guard, server_parts_end, guard);
+    struct guard *guard;
+    VALUE self = TypedData_Make_Struct(0, struct guard, &guard_type, guard);
+    *guard = (struct guard){.parts = &parts, .generation = plait_generation()};
+    rb_ensure(server_parts_try, self, server_parts_end, self);
 }
 
 void plait_server_init_parts(void) {

@@ -66,10 +66,10 @@ static bool server_respond_is_space(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* White space around a value means nothing. */
+/* What is done with a value of a field: white space around it means nothing. */
+typedef void (*value_taker)(struct answer *answer, VALUE name, const char *value, size_t size);
+
 static void server_respond_add_line(struct answer *answer, VALUE name, const char *value, size_t size) {
-    while (size > 0 && server_respond_is_space(value[size - 1])) size--;
-    for (; size > 0 && server_respond_is_space(*value); value++) size--;
     int rule = http1_check_value(value, size);
     if (rule < 0) server_respond_reject(rule, name);
 
@@ -79,26 +79,32 @@ static void server_respond_add_line(struct answer *answer, VALUE name, const cha
     server_respond_add(answer, "\r\n", 2);
 }
 
+static void server_respond_take_line(struct answer *answer, VALUE name, const char *value, size_t size, value_taker take) {
+    while (size > 0 && server_respond_is_space(value[size - 1])) size--;
+    for (; size > 0 && server_respond_is_space(*value); value++) size--;
+    take(answer, name, value, size);
+}
+
 /* Before Rack 3 several values of one field were lines of one String. */
-static void server_respond_add_lines(struct answer *answer, VALUE name, VALUE text) {
+static void server_respond_take_lines(struct answer *answer, VALUE name, VALUE text, value_taker take) {
     const char *at = RSTRING_PTR(text), *end = at + RSTRING_LEN(text), *line;
     bool empty = at == end;
     while ((line = memchr(at, '\n', (size_t)(end - at)))) {
-        if (line > at) server_respond_add_line(answer, name, at, (size_t)(line - at));
+        if (line > at) server_respond_take_line(answer, name, at, (size_t)(line - at), take);
         at = line + 1;
     }
-    if (at < end || empty) server_respond_add_line(answer, name, at, (size_t)(end - at));
+    if (at < end || empty) server_respond_take_line(answer, name, at, (size_t)(end - at), take);
     RB_GC_GUARD(text);
 }
 
-static void server_respond_add_field(struct answer *answer, VALUE name, VALUE value) {
+static void server_respond_take_values(struct answer *answer, VALUE name, VALUE value, value_taker take) {
     if (NIL_P(value)) return;
     if (RB_TYPE_P(value, T_ARRAY)) {
         for (long index = 0; index < RARRAY_LEN(value); index++) {
-            server_respond_add_lines(answer, name, rb_String(RARRAY_AREF(value, index)));
+            server_respond_take_lines(answer, name, rb_String(RARRAY_AREF(value, index)), take);
         }
     } else {
-        server_respond_add_lines(answer, name, rb_String(value));
+        server_respond_take_lines(answer, name, rb_String(value), take);
     }
 }
 
@@ -118,17 +124,15 @@ static bool server_respond_says_close(VALUE value) {
     return false;
 }
 
-static long server_respond_length_of(VALUE name, VALUE value) {
-    VALUE digits = rb_String(value);
-    const char *data = RSTRING_PTR(digits);
-    long size = RSTRING_LEN(digits), length = 0;
+static void server_respond_take_length(struct answer *answer, VALUE name, const char *digits, size_t size) {
+    long length = 0;
     if (size == 0 || size > 18) server_respond_reject(-HTTP1_E_CONTENT_LENGTH, name); /* more overflow */
-    for (long index = 0; index < size; index++) {
-        if (data[index] < '0' || data[index] > '9') server_respond_reject(-HTTP1_E_CONTENT_LENGTH, name);
-        length = length * 10 + (data[index] - '0');
+    for (size_t index = 0; index < size; index++) {
+        if (digits[index] < '0' || digits[index] > '9') server_respond_reject(-HTTP1_E_CONTENT_LENGTH, name);
+        length = length * 10 + (digits[index] - '0');
     }
-    RB_GC_GUARD(digits);
-    return length;
+    if (answer->length >= 0 && answer->length != length) server_respond_reject(-HTTP1_E_CONTENT_LENGTH_CONFLICT, name);
+    answer->length = length;
 }
 
 static int server_respond_take_field(VALUE name, VALUE value, VALUE argument) {
@@ -144,7 +148,7 @@ static int server_respond_take_field(VALUE name, VALUE value, VALUE argument) {
     if (rule < 0) server_respond_reject(rule, name);
     switch (http1_known_field(data, size)) {
     case HTTP1_FIELD_CONTENT_LENGTH:
-        if (!NIL_P(value)) answer->length = server_respond_length_of(name, value);
+        server_respond_take_values(answer, name, value, server_respond_take_length);
         return ST_CONTINUE;
     case HTTP1_FIELD_TRANSFER_ENCODING: answer->special |= !NIL_P(value); return ST_CONTINUE;
     case HTTP1_FIELD_CONNECTION: answer->exchange->close |= server_respond_says_close(value); return ST_CONTINUE;
@@ -152,7 +156,7 @@ static int server_respond_take_field(VALUE name, VALUE value, VALUE argument) {
     case HTTP1_FIELD_DATE: answer->date = true; break;
     default: break;
     }
-    server_respond_add_field(answer, name, value);
+    server_respond_take_values(answer, name, value, server_respond_add_line);
     RB_GC_GUARD(name);
     return ST_CONTINUE;
 }

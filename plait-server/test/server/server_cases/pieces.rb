@@ -18,6 +18,22 @@ module ServerCases
       2.times { assert_equal(["abc", nil], [(answer = caller.get).body, answer.fields["transfer-encoding"]]) }
     end
 
+    def test_pieces_of_a_length_that_is_said_oddly
+      lengths = [["3"], " 3 ", "3\n3", 3, %w[3 3]]
+      serve(lint: false) { |env| [200, { "content-length" => lengths[env["PATH_INFO"][1..].to_i] }, Streams::Pieces.new("abc")] }
+      caller = connect
+      lengths.each_index do |number|
+        answer = caller.get("/#{number}")
+        assert_equal(%w[abc 3], [answer.body, answer.fields["content-length"]])
+      end
+    end
+
+    def test_pieces_of_two_lengths
+      serve(lint: false) { [200, { "content-length" => "3", "Content-Length" => "5" }, Streams::Pieces.new("abc")] }
+      assert_equal(500, get.status)
+      assert_includes(@errors.next, "Content-Lengths that differ")
+    end
+
     def test_pieces_for_old_clients
       serve { [200, {}, Streams::Pieces.new("a", "b")] }
       assert_match(/connection: close\r\n.*\r\n\r\nab\z/m, connect.send("GET / HTTP/1.0\r\n\r\n").rest)
