@@ -63,6 +63,21 @@ class DBPostgresFaultsTest < Minitest::Test
     end
   end
 
+  # Each cancellation is a connection of its own.
+  def test_an_answer_under_way_is_cancelled_once
+    one_connection do |db|
+      cancels = 0
+      counting = Module.new { define_method(:cancel) { super().tap { cancels += 1 } } }
+      db.with do |connection|
+        connection.singleton_class.prepend(counting)
+        connection.send_query("SELECT repeat('x', 1000) FROM generate_series(1, 200000)")
+        connection.socket_io.wait_readable
+        connection.break_off(30)
+        assert_equal([1, "7"], [cancels, connection.exec("SELECT 7").getvalue(0, 0)])
+      end
+    end
+  end
+
   def test_a_copy_is_refused
     one_connection do |db|
       error = assert_raises(Plait::UnsupportedError) { db.query("COPY (SELECT 5) TO STDOUT") }

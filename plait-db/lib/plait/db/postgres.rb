@@ -85,13 +85,11 @@ module Plait
 
         private
 
-        # A server ignores a cancellation that comes before the statement.
+        # A server ignores a cancellation that comes before the statement; a server that answers has started it.
         def cancel_until_answered
           loop do
             cancel
-            socket_io.wait_readable(AGAIN)
-            consume_input
-            return unless is_busy
+            return if !is_busy || socket_io.wait_readable(AGAIN)
           end
         end
       end
