@@ -123,15 +123,15 @@ static VALUE server_parts_send(VALUE guard) {
     struct parts *parts = server_parts_of(guard);
     rb_block_call(parts->body, id_each, 0, NULL, server_parts_take, guard);
     if (parts->broken) server_parts_lose();
-
+    if (parts->sent < parts->length) {
+        rb_raise(rb_path2class("Plait::LocalProtocolError"), "the app's content-length is %ld, but its body has %ld bytes",
+                 parts->length, parts->sent);
+    }
     struct iovec pieces[2];
     int count = 1;
     if (parts->length < 0) pieces[count++] = (struct iovec){.iov_base = "0\r\n\r\n", .iov_len = 5};
     if (count > 1 || parts->head.iov_len > 0) server_parts_write(guard, pieces, count);
-    if (parts->sent >= parts->length) return Qnil;
-
-    rb_raise(rb_path2class("Plait::LocalProtocolError"), "the app's content-length is %ld, but its body has %ld bytes",
-             parts->length, parts->sent);
+    return Qnil;
 }
 
 static VALUE server_parts_drop(VALUE guard, VALUE error) {

@@ -34,6 +34,8 @@ module ServerCases
       assert_includes(@errors.next, "content-length is 3")
       assert(connect.send("GET /abcd HTTP/1.1\r\nHost: a\r\n\r\n").rest.end_with?("\r\n\r\nabc"))
       assert_includes(@errors.next, "goes on after that")
+      assert_equal(500, get("/").status, "nothing was sent yet")
+      assert_includes(@errors.next, "but its body has 0 bytes")
     end
 
     def test_a_slow_reader_is_waited_for
