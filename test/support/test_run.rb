@@ -14,9 +14,6 @@ module Support
   # One with the line `# bin/test: bundler` is run under Bundler, the others with its gems.
   #
   # The files that take longest are begun first, so that none of them is waited for in the end.
-  #
-  # Where `again` allows it, files that failed are run once more, one at a time. What fails twice has failed; what passes then is
-  # told as unsteady, with all that it said when it failed. More failures than that are no accident and stay what they are.
   class TestRun
     # Two more than there are processors: most files wait half of their time.
     JOBS = Etc.nprocessors + 2
@@ -31,9 +28,8 @@ module Support
     # @param root [String] the folder of the project
     # @param arguments [Array<String>] for minitest
     # @param jobs [Integer] files at a time
-    # @param again [Integer] how many failed files, at most, are run a second time
     # @param bundle [Boolean] whether the files get the gems of the bundle, or those of this Ruby
-    def initialize(files, ruby:, root:, arguments: [], jobs: JOBS, again: 0, bundle: false, out: $stdout)
+    def initialize(files, ruby:, root:, arguments: [], jobs: JOBS, bundle: false, out: $stdout)
       @files = files
       @ruby = ruby
       @bundle = bundle
@@ -41,7 +37,6 @@ module Support
       @durations = Durations.new(root)
       @arguments = arguments
       @jobs = jobs
-      @again = again
       @summary = Summary.new(out)
       @running = []
     end
@@ -54,7 +49,6 @@ module Support
         alone, together = @durations.longest_first(@files).partition { |file| ALONE.match?(File.read(file)) }
         run(together, @jobs)
         run(alone, 1)
-        run_again(@summary.failed)
       end
       @durations.save
       @summary.print
@@ -86,13 +80,6 @@ module Support
         take_finished
         sleep(PAUSE)
       end
-    end
-
-    def run_again(names)
-      return if names.empty? || names.size > @again
-
-      @summary.announce_again(names)
-      run(names.map { |name| File.join(@root, name) }, 1)
     end
 
     def start(path)

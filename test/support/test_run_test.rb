@@ -7,13 +7,6 @@ require "stringio"
 # bin/test's sums and what it makes of test files that misbehave.
 class TestRunTest < Minitest::Test
   PASSING = "assert true"
-  # Fails when it is run first.
-  ONCE = <<~RUBY
-    flag = "\#{__FILE__}.flag"
-    seen = File.exist?(flag)
-    File.write(flag, "")
-    assert(seen, "first time")
-  RUBY
 
   def test_the_last_line_adds_up_all_files
     ok, out = run_tests({ "a_test.rb" => [PASSING, "skip 'no server here'"],
@@ -80,27 +73,6 @@ class TestRunTest < Minitest::Test
     _, out = run_tests({ "a_test.rb" => tests, "b_test.rb" => tests }, { "a_test.rb" => "# bin/test: bundler" }, bundle: true)
     assert_match(/^ok +a_test.rb +3 tests/, out)
     assert_match(/^FAILED b_test.rb +3 tests, 1 failed/, out)
-  end
-
-  def test_a_file_that_passes_when_it_is_run_again_is_told_as_unsteady
-    ok, out = run_tests({ "a_test.rb" => [ONCE], "b_test.rb" => [PASSING] }, again: 1)
-    assert(ok)
-    assert_match(/^FAILED a_test.rb.*first time.*^once more, by themselves: a_test.rb$.*^ok +a_test.rb/m, out)
-    assert_match(/^unsteady.*^  a_test.rb$/m, out)
-    assert_equal("2 passed, 0 failed, 0 skipped", out.lines.last.chomp)
-  end
-
-  def test_what_fails_twice_has_failed
-    ok, out = run_tests({ "a_test.rb" => ["assert false"] }, again: 1)
-    refute(ok)
-    refute_match(/^unsteady/, out)
-    assert_equal("0 passed, 1 failed, 0 skipped", out.lines.last.chomp)
-  end
-
-  def test_many_failures_are_not_run_again
-    ok, out = run_tests({ "a_test.rb" => [ONCE], "b_test.rb" => [ONCE] }, again: 1)
-    refute(ok)
-    assert_equal("0 passed, 2 failed, 0 skipped", out.lines.last.chomp)
   end
 
   private

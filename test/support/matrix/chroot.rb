@@ -71,7 +71,7 @@ module Support
         { "PATH" => "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME" => "/root",
           "LANG" => "C.UTF-8", "SSL_CERT_FILE" => "/etc/ssl/certs/ca-certificates.crt",
           "PLAIT_INSTALL" => ENV.fetch("PLAIT_INSTALL", layered? ? "0" : "1"),
-          **ENV.slice("PLAIT_JOBS", "PLAIT_AGAIN", "PLAIT_TEST_TIMEOUT", "PLAIT_FILE_TIMEOUT") }
+          **ENV.slice("PLAIT_JOBS", "PLAIT_TEST_TIMEOUT", "PLAIT_FILE_TIMEOUT") }
       end
     end
   end
