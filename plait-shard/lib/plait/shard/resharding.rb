@@ -112,7 +112,7 @@ module Plait
       def each_moving
         @old_names.each do |name|
           scan(name) do |keys|
-            moving = keys.select { |key| old_place(key) == name && moves?(key) }
+            moving = keys.select { |key| new_place(key) != name && old_place(key) == name }
             yield(moving) if moving.any?
           end
         end
