@@ -41,14 +41,20 @@ class FetchLinesTest < Minitest::Test
     lines = Lines.new(reader)
     assert_equal :wait, lines.take
     writer.write("a\nb")
-    assert_equal ["a", :wait], [lines.take.text, lines.take]
+    assert_equal ["a", :wait], [come(lines).text, lines.take]
     assert_nil lines.total
     writer.write("c\n")
     writer.close
-    assert_equal [2, "bc"], lines.take.to_a.first(2)
-    assert_equal [nil, nil], [lines.take, lines.take]
+    assert_equal [2, "bc"], come(lines).to_a.first(2)
+    assert_equal [nil, nil], [come(lines), come(lines)]
   ensure
     [reader, writer].each(&:close)
+  end
+
+  # A signal, as of Ruby's timer, can end the look at a pipe before it has seen what is there.
+  def come(lines)
+    line = lines.take
+    line == :wait ? lines.await && lines.take : line
   end
 
   def test_a_piece_of_a_large_input_at_a_time
