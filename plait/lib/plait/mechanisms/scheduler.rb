@@ -227,9 +227,6 @@ module Plait
 
     private
 
-    # Where the extension has none of its own (other systems than Linux, PLAIT_PURE=1), io-event's: loaded with the first
-    # scheduler, so that what never needs one (and JRuby) does without. By one thread at a time: two that load them at once
-    # find each other's half.
     def take_options(slice, patch)
       raise UsageError, "slice: takes seconds above 0, not #{slice.inspect}" unless slice.is_a?(Numeric) && slice.positive?
 
@@ -237,6 +234,9 @@ module Plait
       patch ? Patches.install : Patches.decline
     end
 
+    # Where the extension has none of its own (other systems than Linux, PLAIT_PURE=1), io-event's: loaded with the first
+    # scheduler, so that what never needs one (and JRuby) does without. By one thread at a time: two that load them at once
+    # find each other's half.
     def open_selector
       return NativeSelector.new(@loop, @slice) if defined?(NativeSelector)
 
