@@ -4,8 +4,8 @@
  */
 #include "rb_server.h"
 
-/* Bytes of one write, so that there is no copy of all of a piece while the peer takes it slowly; and what it may not have taken. */
-enum { PIECE = 128 * 1024, OUTBOX = 64 * 1024 };
+/* Bytes that the peer has not taken; above it the writer waits, as in Answer. */
+enum { OUTBOX = 64 * 1024 };
 
 /* Hexadecimal digits of a chunk's size, and what ends their line. */
 enum { SIZE_LINE = 18 };
@@ -79,12 +79,13 @@ static struct iovec server_parts_line_of(char *line, unsigned long size) {
     return (struct iovec){.iov_base = at, .iov_len = (size_t)(end - at)};
 }
 
+/* A large one in parts, so that there is no copy of all of it while the peer takes it slowly. */
 static void server_parts_write_piece(VALUE guard, VALUE piece, bool chunked) {
     size_t size = (size_t)RSTRING_LEN(piece), at = 0;
     char line[SIZE_LINE];
-    if (size > PIECE) piece = rb_str_new_frozen(piece); /* others may change it while the peer takes it */
+    if (size > SERVER_PIECE) piece = rb_str_new_frozen(piece); /* others may change it while the peer takes it */
     do {
-        size_t next = size - at < PIECE ? size - at : PIECE;
+        size_t next = size - at < SERVER_PIECE ? size - at : SERVER_PIECE;
         struct iovec pieces[4];
         int count = 1;
         if (chunked && at == 0) pieces[count++] = server_parts_line_of(line, size);
