@@ -23,6 +23,7 @@ struct resp_decoding {
 
 static VALUE resp_values_decode_next(struct resp_decoding *decoding);
 
+NORETURN(static void resp_values_refuse(const char *what));
 static void resp_values_refuse(const char *what) {
     rb_raise(rb_eArgError, "a reply %s", what);
 }
@@ -105,7 +106,6 @@ static VALUE resp_values_sized(struct resp_decoding *decoding, char type, long s
     case '=': return resp_values_string(decoding, type, size);
     default: resp_values_refuse("of a type that does not exist");
     }
-    return Qnil;
 }
 
 static VALUE resp_values_decode_next(struct resp_decoding *decoding) {
