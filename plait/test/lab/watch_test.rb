@@ -47,6 +47,13 @@ class WatchTest < Minitest::Test
     seen { |one| one[:loops].any? { |row| row[:longest_lag] > 0.02 } }
   end
 
+  def test_a_scheduler_that_is_not_made_yet_does_not_end_the_watch
+    unmade = Plait::Scheduler.allocate
+    @watch.reset
+    seen { |one| one[:looks] > 40 } # it looks for loops each 20th time
+    assert_nil(unmade.thread)
+  end
+
   def burn(seconds)
     limit = Plait::Deadline.now + seconds
     nil while Plait::Deadline.now < limit

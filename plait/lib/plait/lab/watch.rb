@@ -136,7 +136,7 @@ module Plait
       end
 
       def find_loops
-        ObjectSpace.each_object(Scheduler) { |scheduler| @loops[scheduler] ||= {} if scheduler.thread.alive? }
+        ObjectSpace.each_object(Scheduler) { |scheduler| @loops[scheduler] ||= {} if scheduler.alive? }
       end
 
       def look
@@ -145,7 +145,7 @@ module Plait
           @looks += 1
           seen.each { |one| count(one) }
         end
-        @loops.each_key { |scheduler| ask_loop(scheduler) if scheduler.thread.alive? }
+        @loops.each_key { |scheduler| ask_loop(scheduler) if scheduler.alive? }
       end
 
       # @return [Array(String, String)] what it does, and the place in the program's own code

@@ -159,6 +159,10 @@ module Plait
       @strands.push(job)
     end
 
+    # @return [Boolean] whether it is made, and its thread lives; on any thread
+    # @api private
+    def alive? = !@fibers.nil? && @thread.alive?
+
     # @return [Array<Fiber>] of blocks and of jobs; on the loop's thread
     # @api private
     def fibers = @fibers.keys | @strands.busy
