@@ -14,7 +14,7 @@ module Bench
       # Seconds that a transaction takes, and the longest time that one is given.
       TRANSACTION = 0.01
       LONGEST = 0.06
-      private_constant :PAUSES, :ROW, :TRANSACTION, :LONGEST
+      private_constant :ROW, :TRANSACTION, :LONGEST
 
       # @param trial [Harness::Trial] with the sizes `queries`, `crowd`, `connections`, and `limit` in seconds
       # @param driver [String] the scheme of a URL

@@ -15,7 +15,7 @@ module Bench
                       "SELECT n, 'name' || n FROM c"]],
         "redis" => [["MSET", *(1..COUNT).flat_map { |number| ["name:#{number}", "name#{number}"] }]]
       }.freeze
-      private_constant :TABLE, :COUNT, :FILL
+      private_constant :COUNT
 
       # @param trial [Harness::Trial] with the sizes `times` and `rows`
       # @param driver [String] the scheme of a URL
