@@ -77,6 +77,7 @@ RUBY_FUNC_EXPORTED void Init_plait(void) {
     rb_define_singleton_method(native, "keep_native_thread", plait_keep_native_thread, 0);
     rb_ext_ractor_safe(false);
     plait_init_rulebook();
+    plait_init_cursor(plait);
     plait_init_deadlines();
     plait_init_files(plait);
     plait_init_gate(plait);

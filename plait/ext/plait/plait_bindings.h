@@ -5,6 +5,7 @@
 #include "plait_core.h"
 
 /* Each binding of the extension, called once by Init_plait. */
+void plait_init_cursor(VALUE plait);
 void plait_init_deadlines(void);
 void plait_init_files(VALUE plait);
 void plait_init_gate(VALUE plait);

@@ -156,7 +156,7 @@ class ProcessesTest < Minitest::Test
   end
 
   def test_each_worker_has_random_numbers_of_its_own
-    first = map(1..6, limit: 6) { |_| [Process.pid, rand(1 << 60)] }.uniq(&:first)
+    first = map(1..6, limit: 6) { |_| sleep(0.1) && [Process.pid, rand(1 << 60)] }.uniq(&:first)
 
     assert_operator(first.size, :>, 1)
     assert_equal(first.size, first.map(&:last).uniq.size)

@@ -26,6 +26,14 @@ module Plait
                                       "(#{e.message}). #{ADVICE}"
           end
 
+          # @return [Object] what would arrive in another process
+          def copy(value, name)
+            case value
+            when Integer, Float, Symbol, nil, true, false then value
+            else load(dump(value, name), name)
+            end
+          end
+
           def load(data, name)
             Marshal.load(data)
           rescue *FAILURES => e

@@ -30,7 +30,9 @@ module Plait
       end
 
       def executor(attempt, limit:)
-        Pool.new(attempt, Array.new([limit, MOST].min, 1)) { |pipes| WorkerLoop.new(attempt, pipes).run }
+        Pool.new(attempt, Array.new([limit, MOST].min, 1), sharing: true) do |pipes, _, *shared|
+          WorkerLoop.new(attempt, pipes).run(*shared)
+        end
       end
 
       # Each task in a process forked for it.

@@ -37,7 +37,7 @@ class ProcessesCompanyTest < Minitest::Test
       sums = map(1..3, limit: 2) { |x| map(1..10, limit: 2) { |y| [x * y, Process.pid] } }
 
       assert_equal([55, 110, 165], sums.map { |pairs| pairs.sum(&:first) })
-      assert_equal(6, sums.flat_map { |pairs| pairs.map(&:last) }.uniq.size)
+      assert_includes(3..6, sums.flat_map { |pairs| pairs.map(&:last) }.uniq.size)
     end
   end
 

@@ -11,6 +11,8 @@ module Plait
       # batch. (Marks in an IO::Buffer shared by mmap cost 0.05 µs, but only show that an answer is lost. With pwrite to a
       # file, 0.7 µs.)
       class Answers
+        # Bytes that the parent has not been woken for, from which it is: a quarter of what the pipe takes.
+        UNREAD = 16_384
         FRAME = "#{Frames::ANSWER.format}a*".freeze
 
         # @param wakeup [IO] a byte in it wakes the parent
@@ -18,6 +20,16 @@ module Plait
           @pipe = pipe
           @wakeup = wakeup
           @lock = Thread::Mutex.new
+          @unread = 0
+        end
+
+        # @return [Boolean] false: it can't travel, and the answer is an error
+        def value(index, value)
+          write([Frames::VALUE, 0, 1, index, 0.0, 0.0], Portable::Value.dump(value, "the result"))
+          true
+        rescue UnmarshalableError => e
+          write([Frames::ERROR, 0, 1, index, 0.0, 0.0], Portable::Error.dump(e))
+          false
         end
 
         def answer(outcome)
@@ -57,7 +69,10 @@ module Plait
         end
 
         # Wakes the parent. A full pipe means that it has not read the earlier bytes.
-        def wake_parent = Readiness.write(@wakeup, "!")
+        def wake_parent
+          @unread = 0
+          Readiness.write(@wakeup, "!")
+        end
 
         private
 
@@ -79,6 +94,7 @@ module Plait
         # The parent may be asleep while the pipe is full.
         def push(bytes)
           written = Readiness.write(@pipe, bytes)
+          wake_parent if (@unread += bytes.bytesize) >= UNREAD
           return if written == bytes.bytesize
 
           wake_parent

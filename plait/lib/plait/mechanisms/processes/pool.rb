@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../pace"
+require_relative "shared_items"
 require_relative "worker"
 require_relative "worker_loop"
 require_relative "workers"
@@ -16,14 +17,16 @@ module Plait
         FAILED_STARTS = 3
 
         # @param widths [Array<Integer>] items at once, of each worker
-        # @yieldparam pipes [Hash{Symbol => IO}] in each child
-        def initialize(attempt, widths, &serve)
+        # @param sharing [Boolean] whether the block can serve {SharedItems}
+        # @yieldparam pipes [Hash{Symbol => IO}] in each child; then its width, and with {SharedItems} these and its slot
+        def initialize(attempt, widths, sharing: false, &serve)
           super()
           @policy = attempt.policy
           @announced = Execution.announced?(attempt.policy)
           @width = widths.sum
           @size = widths.size
           @plain = widths.all?(1)
+          @sharing = sharing && !@announced && SharedItems.available?
           @workers = Workers.new(widths, &serve)
           @pace = Pace.new(widths.size)
           @supervisor = Supervisor.new(self, @workers, @pace, @policy)
@@ -42,6 +45,17 @@ module Plait
           @load += 1
           @backlog << Task.new(index, item)
           dispatch if @hungry || @backlog.size > @pace.ahead / 2
+        end
+
+        # The workers take the items themselves.
+        def run_all(items, values)
+          return false unless @sharing
+
+          @values = values
+          @shared = @workers.shared = SharedItems.new(items, @size)
+          @load = @shared.size
+          pump(@supervisor.patience) while @load.positive? && @ready.empty?
+          @ready.shift
         end
 
         # A source that is slow to give its next item must not hide the answers that have come meanwhile.
@@ -92,7 +106,7 @@ module Plait
             listen(worker, Float::INFINITY)
             worker.take_stock
           end
-          running = worker.running(announced: @announced)
+          running = @shared ? lost(worker) : worker.running(announced: @announced)
           requeue(worker.tasks.values - running)
           running.reverse_each { |task| lose(worker, task, errors[task] || worker.death) }
           @hungry = true
@@ -115,7 +129,7 @@ module Plait
           dispatch
           return unless @ready.empty?
 
-          readable, writable = Readiness.wait(*@workers.interests(@pace.few?), patience)
+          readable, writable = Readiness.wait(*@workers.interests(@pace.few? && @shared.nil?), patience)
           @looked = Deadline.now
           drain(writable) if writable&.any?
           readable&.each { |io| attend(io) }
@@ -134,6 +148,7 @@ module Plait
         end
 
         def dispatch
+          return @workers.fill if @shared
           return if @backlog.empty?
 
           workers = @workers.open(@backlog.size, @pace.ahead)
@@ -182,15 +197,32 @@ module Plait
 
         def settle(worker, fields, payload)
           kind, stream, attempts, index, started, finished = fields
-          task = worker.settle(index, started, finished) or raise Garbage, "it answers for an item that it was not given"
+          task = settled(worker, index, started, finished) or raise Garbage, "it answers for an item that it was not given"
           succeed(worker)
           begin
             kind == Frames::VALUE ? value = Portable::Value.load(payload, "the result") : error = Portable::Error.load(payload)
           rescue UnmarshalableError => e
             error = e
           end
+          return keep(index, value) if @shared && error.nil?
+
           deliver Outcome.new(index: index, item: task.item, value: value, error: error, attempts: attempts,
                               started_at: started, finished_at: finished, worker: label(worker, stream))
+        end
+
+        # @return [Task, nil]
+        def settled(worker, index, started, finished)
+          return worker.settle(index, started, finished) unless @shared
+
+          Task.new(index, @shared.items[index]) if @shared.settle(worker.slot, index)
+        end
+
+        # @return [Array<Task>] what a dead worker had taken
+        def lost(worker) = Array(@shared.lost(worker.slot)).map { |index| Task.new(index, @shared.items[index]) }
+
+        def keep(index, value)
+          @load -= 1
+          @values[index] = value
         end
 
         def deliver(outcome)

@@ -44,6 +44,7 @@ module Plait
         # @raise [UnsupportedError]
         def start(patience:, &body)
           @child.start(patience: patience, &body)
+          @since = Deadline.now
           @outbox = Outbox.new(@child[:items])
           self
         end

@@ -17,9 +17,13 @@ module Plait
           @guard = Guard.new(pipes[:lifeline], stop: -> { main.raise(Interruption.new) }, recall: method(:recall))
         end
 
+        # @param shared [SharedItems, nil] of items to take, before any that are sent
+        # @param slot [Integer, nil] of this worker
         # @return [void] when the parent has no more items, or wants this process to end
-        def run
-          work if @answers.start_threads { prepare }
+        def run(shared = nil, slot = nil)
+          return unless @answers.start_threads { prepare }
+
+          work if shared.nil? || take_from(shared, slot)
         rescue Interruption, Errno::EPIPE
           nil # EPIPE: the parent is gone
         rescue Exception => e # rubocop:disable Lint/RescueException -- the parent tells it to the caller
@@ -34,6 +38,24 @@ module Plait
         def prepare
           @guard.watch
           @attempt.prepare
+        end
+
+        # The parent needs no value before the last one: it is woken when its pipe fills, at a failure, and at the end.
+        # @return [Boolean] whether this worker goes on
+        def take_from(shared, slot)
+          while (index = shared.take(slot))
+            failed = nil
+            value = @execution.value(index, shared.items[index], 0) { |outcome| failed = outcome }
+            State.clear
+            return false if @guard.stopped? || forked?
+            next if failed.nil? && @answers.value(index, value)
+
+            shared.close
+            @answers.answer(failed) if failed
+            @answers.wake_parent
+          end
+          @answers.wake_parent
+          true
         end
 
         def work
@@ -153,11 +175,22 @@ module Plait
 
           @attempt.call(index, load(payload), worker, &note)
         rescue UnmarshalableError => e
-          now = Deadline.now
-          Outcome.new(index: index, item: nil, error: e, attempts: made, started_at: now, finished_at: now, worker: worker)
+          refused(index, made, e, worker)
+        end
+
+        # As {Attempt#value}, of an item that this process has by fork: a copy of it, since two items may be one object.
+        def value(index, item, worker, &failed)
+          @attempt.value(index, Portable::Value.copy(item, "the item"), worker, &failed)
+        rescue UnmarshalableError => e
+          yield refused(index, 0, e, worker)
         end
 
         private
+
+        def refused(index, made, error, worker)
+          now = Deadline.now
+          Outcome.new(index: index, item: nil, error: error, attempts: made, started_at: now, finished_at: now, worker: worker)
+        end
 
         def load(payload) = Portable::Value.load(payload, "the item")
 

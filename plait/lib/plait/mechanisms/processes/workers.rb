@@ -20,6 +20,8 @@ module Plait
 
         # @return [Array<Worker, nil>] always the same object
         attr_reader :slots
+        # @return [SharedItems, nil] of items that the workers take themselves
+        attr_accessor :shared
 
         # @param widths [Array<Integer>] items at once, of the worker of each slot
         # @yieldparam pipes [Hash{Symbol => IO}] in the child
@@ -62,6 +64,12 @@ module Plait
           hire([wanted - idle, 0].max) if @vacant.positive?
           ready = alive.select { |worker| worker.room(ahead).positive? }
           ready.size > 1 ? ready.sort_by { |worker| worker.tasks.size } : ready
+        end
+
+        # Forks while there are items that no worker has taken, but no more workers than there are items.
+        # @raise [UnsupportedError] when not even one can be forked
+        def fill
+          hire(1) while @vacant.positive? && @shared.left.positive? && alive.size < @shared.size && may_fork?
         end
 
         # Goes on without a worker that got no threads. Several at once may have taken them from each other, so from now on
@@ -123,7 +131,7 @@ module Plait
           worker = @slots[slot] = Worker.new(slot, width)
           @alive = nil
           worker.alone = @one_by_one
-          worker.start(patience: patience) { |pipes| @serve.call(pipes, width) }
+          worker.start(patience: patience) { |pipes| @serve.call(pipes, width, *([@shared, slot] if @shared)) }
           worker.pipes.each { |io| @by_io[io] = worker }
           @ears = @alive = nil
           @vacant -= 1
@@ -181,7 +189,7 @@ module Plait
 
         private
 
-        def busy = @workers.alive.reject { |worker| worker.tasks.empty? }
+        def busy = @workers.shared ? @workers.alive : @workers.alive.reject { |worker| worker.tasks.empty? }
 
         def look_at(worker, now)
           return @pool.give_up(worker) unless worker.listening? || @pool.listen(worker)
