@@ -11,6 +11,8 @@ module Plait
     # Raised in a source; not to be confused with other time limits.
     class SourceOverdue < Mechanisms::Interruption; end
     OVERDUE = "the deadline passed while the source was asked for its next item"
+    # Items of a Range that are made at once, at most.
+    LISTED = 1_000_000
     # A nil that the block has returned, beside the items without a value.
     NOTHING = Object.new.freeze
 
@@ -72,11 +74,19 @@ module Plait
     # Where nothing asks for single outcomes, the executor goes from item to item by itself.
     # @return [Boolean] false: it can't
     def together(results)
-      return false unless @items.instance_of?(Array) && @options.deadline.nil? && @options.progress.nil?
+      items = list if @options.deadline.nil? && @options.progress.nil?
+      return false unless items
 
-      failed = @executor.run_all(@items, results)
+      failed = @executor.run_all(items, results)
       fail_with(failed) if failed
       failed.nil?
+    end
+
+    # @return [Array, nil]
+    def list
+      return @items if @items.instance_of?(Array)
+
+      @items.to_a if @items.instance_of?(Range) && size&.<=(LISTED)
     end
 
     def successes
