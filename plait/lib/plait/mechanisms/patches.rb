@@ -59,7 +59,7 @@ module Plait
       def root? = Root.current?
 
       # Takes the parent's loop away from the child of a fork.
-      def leave_loop = Fiber.scheduler && ProcessPatches::Fork.detach
+      def leave_loop = (scheduler = Fiber.scheduler) && ProcessPatches::Fork.detach(scheduler)
 
       private
 

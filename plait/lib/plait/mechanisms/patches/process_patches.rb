@@ -27,8 +27,8 @@ module Plait
         def self.innermost(method) = method.super_method ? innermost(method.super_method) : method
         private_class_method :keep_original, :innermost
 
-        def self.detach
-          scheduler = Fiber.scheduler
+        # In the child. Ruby 4.0.5 has already taken the scheduler from the thread, not the fibers.
+        def self.detach(scheduler)
           return unless scheduler.is_a?(Scheduler)
 
           scheduler.abandon
@@ -36,7 +36,8 @@ module Plait
         end
 
         def _fork
-          fork_before_plait.tap { |pid| Fork.detach if pid.zero? }
+          scheduler = Fiber.scheduler
+          fork_before_plait.tap { |pid| Fork.detach(scheduler) if pid.zero? }
         end
       end
     end
