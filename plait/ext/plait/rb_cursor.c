@@ -34,7 +34,8 @@ static void cursor_free(void *data) {
 }
 
 static size_t cursor_size(const void *data) {
-    return sizeof(struct cursor_view) + cursor_bytes(((const struct cursor_view *)data)->slots);
+    const struct cursor_view *view = data;
+    return sizeof *view + (view->shared ? cursor_bytes(view->slots) : 0);
 }
 
 static const rb_data_type_t cursor_type = {

@@ -84,7 +84,7 @@ module Plait
 
     # @return [Array, nil]
     def list
-      return @items if @items.instance_of?(Array)
+      return @items if @items.instance_of?(Array) && @items.singleton_methods.empty?
 
       @items.to_a if @items.instance_of?(Range) && size&.<=(LISTED)
     end

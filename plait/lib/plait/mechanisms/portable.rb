@@ -26,11 +26,11 @@ module Plait
                                       "(#{e.message}). #{ADVICE}"
           end
 
-          # @return [Object] what would arrive in another process
-          def copy(value, name)
+          # @return [Boolean] whether it need not be copied: nothing can change it
+          def plain?(value)
             case value
-            when Integer, Float, Symbol, nil, true, false then value
-            else load(dump(value, name), name)
+            when Integer, Float, Symbol, nil, true, false then true
+            else false
             end
           end
 

@@ -118,6 +118,36 @@ class ProcessesSharedItemsTest < Minitest::Test
     assert_equal(0, shared[:count])
   end
 
+  def test_an_item_is_as_it_was_before_the_first_fork
+    data = Array.new(6) { { n: 0 } }
+    seen = map(data, limit: 1) do |item|
+      item[:n].tap { data.each { |other| other[:n] += 1 } }
+    end
+    assert_equal([0] * 6, seen)
+    text = +"a"
+    assert_equal(["a"] * 4, map([text] * 4, limit: 1) { |item| item.tap { text << "b" } })
+  end
+
+  def test_few_workers_start_after_a_death
+    Tempfile.open do |log|
+      assert_raises(Plait::WorkerDied) do
+        map(0..99_999, limit: 1_000) { |n| log.syswrite(".") && (n.zero? ? exit!(1) : sleep(0.5)) }
+      end
+      assert_operator(log.size, :<, 1_000)
+    end
+  end
+
+  def test_large_items_are_sent
+    items = Array.new(5) { |n| n.to_s * 1_000_000 }
+    assert_equal(items, map(items, limit: 2) { |item| item })
+  end
+
+  def test_an_array_with_an_each_of_its_own
+    items = [1, 2, 3]
+    def items.each = yield(5)
+    assert_equal([5], map(items, limit: 1) { |n| n })
+  end
+
   def test_what_cannot_travel
     error = assert_raises(Plait::UnmarshalableError) { map([1, -> {}, 3], limit: 2) { |item| item } }
     assert_match(/\Athe item is a Proc/, error.message)

@@ -26,7 +26,7 @@ module Plait
           @width = widths.sum
           @size = widths.size
           @plain = widths.all?(1)
-          @sharing = sharing && !@announced && SharedItems.available?
+          @sharing = sharing && !@announced && Native.available?
           @workers = Workers.new(widths, &serve)
           @pace = Pace.new(widths.size)
           @supervisor = Supervisor.new(self, @workers, @pace, @policy)
@@ -49,12 +49,12 @@ module Plait
 
         # The workers take the items themselves.
         def run_all(items, values)
-          return false unless @sharing
+          @shared = @workers.shared = SharedItems.of(items, @size) if @sharing
+          return false unless @shared
 
           @values = values
-          @shared = @workers.shared = SharedItems.new(items, @size)
           @load = @shared.size
-          pump(@supervisor.patience) while @load.positive? && @ready.empty?
+          pump(@workers.wanting? ? 0 : @supervisor.patience) while @load.positive? && @ready.empty?
           @ready.shift
         end
 
@@ -112,7 +112,7 @@ module Plait
           @hungry = true
           return @workers.do_without(worker) if worker.refusal
 
-          count_failed_start(worker) unless worker.fruitful || running.any?
+          count_failed_start(worker) unless worker.fruitful || running.any? || @shared&.left? == false
         end
 
         private
@@ -129,7 +129,7 @@ module Plait
           dispatch
           return unless @ready.empty?
 
-          readable, writable = Readiness.wait(*@workers.interests(@pace.few? && @shared.nil?), patience)
+          readable, writable = Readiness.wait(*@workers.interests(@pace.few?), patience)
           @looked = Deadline.now
           drain(writable) if writable&.any?
           readable&.each { |io| attend(io) }
@@ -148,7 +148,7 @@ module Plait
         end
 
         def dispatch
-          return @workers.fill if @shared
+          return @workers.hire_one if @shared
           return if @backlog.empty?
 
           workers = @workers.open(@backlog.size, @pace.ahead)
@@ -214,11 +214,11 @@ module Plait
         def settled(worker, index, started, finished)
           return worker.settle(index, started, finished) unless @shared
 
-          Task.new(index, @shared.items[index]) if @shared.settle(worker.slot, index)
+          Task.new(index, @shared[index]) if @shared.settle(worker.slot, index)
         end
 
         # @return [Array<Task>] what a dead worker had taken
-        def lost(worker) = Array(@shared.lost(worker.slot)).map { |index| Task.new(index, @shared.items[index]) }
+        def lost(worker) = Array(@shared.lost(worker.slot)).map { |index| Task.new(index, @shared[index]) }
 
         def keep(index, value)
           @load -= 1
@@ -226,6 +226,7 @@ module Plait
         end
 
         def deliver(outcome)
+          @shared&.close # of shared items it is a failure
           @load -= 1
           @ready << outcome
         end

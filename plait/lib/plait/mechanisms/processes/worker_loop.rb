@@ -45,7 +45,7 @@ module Plait
         def take_from(shared, slot)
           while (index = shared.take(slot))
             failed = nil
-            value = @execution.value(index, shared.items[index], 0) { |outcome| failed = outcome }
+            value = @execution.value(index, shared, 0) { |outcome| failed = outcome }
             State.clear
             return false if @guard.stopped? || forked?
             next if failed.nil? && @answers.value(index, value)
@@ -178,9 +178,9 @@ module Plait
           refused(index, made, e, worker)
         end
 
-        # As {Attempt#value}, of an item that this process has by fork: a copy of it, since two items may be one object.
-        def value(index, item, worker, &failed)
-          @attempt.value(index, Portable::Value.copy(item, "the item"), worker, &failed)
+        # As {Attempt#value}, of an item that this process has by fork.
+        def value(index, shared, worker, &failed)
+          @attempt.value(index, shared.copy(index), worker, &failed)
         rescue UnmarshalableError => e
           yield refused(index, 0, e, worker)
         end

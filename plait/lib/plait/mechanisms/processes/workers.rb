@@ -20,7 +20,7 @@ module Plait
 
         # @return [Array<Worker, nil>] always the same object
         attr_reader :slots
-        # @return [SharedItems, nil] of items that the workers take themselves
+        # @return [SharedItems, nil]
         attr_accessor :shared
 
         # @param widths [Array<Integer>] items at once, of the worker of each slot
@@ -46,7 +46,7 @@ module Plait
         # @return [Array(Array<IO>, Array<IO>)] to wait for: readable, writable
         def interests(each_answer)
           @ears ||= alive.flat_map(&:ears)
-          readable = each_answer ? @ears : alive.flat_map(&:waited_for)
+          readable = each_answer && @shared.nil? ? @ears : alive.flat_map(&:waited_for)
           [readable, @full ? alive.filter_map(&:items) : NOTHING]
         end
 
@@ -66,11 +66,12 @@ module Plait
           ready.size > 1 ? ready.sort_by { |worker| worker.tasks.size } : ready
         end
 
-        # Forks while there are items that no worker has taken, but no more workers than there are items.
+        # @return [Boolean] whether a further worker may get one of the shared items, and may be forked now
+        def wanting? = @vacant.positive? && @shared.left? && alive.size < @shared.size && may_fork?
+
+        # Forks a worker for shared items. Not all at once: an answer may come meanwhile, or the last item be taken.
         # @raise [UnsupportedError] when not even one can be forked
-        def fill
-          hire(1) while @vacant.positive? && @shared.left.positive? && alive.size < @shared.size && may_fork?
-        end
+        def hire_one = (hire(1) if wanting?)
 
         # Goes on without a worker that got no threads. Several at once may have taken them from each other, so from now on
         # they begin one after another.
