@@ -14,7 +14,6 @@ Bench::Harness.define("map-auto-1ms") do |bench|
   bench.goal metric: "cpu_us_per_item", against: "sequence", at_most: 1.02
 
   run = lambda do |trial, on|
-    require "plait"
     Bench::Harness::Processors.pin
     body = Bench::Core::Bodies.fetch(:computing)
     trial.measure(operations: trial[:items]) { |count| Plait.map(1..count, on: on, &body).sum }

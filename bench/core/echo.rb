@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../harness/definition"
+require_relative "support/echo"
 
 [100, 10_000].each do |connections|
   Bench::Harness.define("echo-#{connections}") do |bench|
@@ -13,13 +14,9 @@ require_relative "../harness/definition"
     bench.goal metric: "cpu_us_per_round_trip", against: "C, epoll", at_most: 2
 
     bench.plait do |trial|
-      require "plait"
-      require_relative "support/echo"
       echo = Bench::Core::Echo.new(trial)
       Plait.run(on: :fibers) do |scope|
-        scope.async do
-          echo.accept { |connection| scope.async { Bench::Core::Echo.serve(connection) } }
-        end
+        scope.async { echo.accept { |connection| scope.async { Bench::Core::Echo.serve(connection) } } }
         echo.drive
         trial.finish
       end
@@ -27,7 +24,6 @@ require_relative "../harness/definition"
 
     bench.peer("async", gems: %w[async]) do |trial|
       require_relative "support/async_peer"
-      require_relative "support/echo"
       echo = Bench::Core::Echo.new(trial)
       Async do |parent|
         parent.async do |acceptor|
@@ -39,14 +35,12 @@ require_relative "../harness/definition"
     end
 
     bench.peer("threads") do |trial|
-      require_relative "support/echo"
       echo = Bench::Core::Echo.new(trial)
       Thread.new { echo.accept { |connection| Thread.new { Bench::Core::Echo.serve(connection) } } }
       echo.drive
     end
 
     bench.floor("C, epoll") do |trial|
-      require_relative "support/echo"
       server = Bench::Core::Echo.program("floor", "echo")
       client = Bench::Core::Echo.program("echo_client", server.line, trial[:connections], trial[:round_trips])
       client.line

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../harness/definition"
+require_relative "support/in_flight"
 
 Bench::Harness.define("http-in-flight") do |bench|
   metric = Bench::Harness::Metric
@@ -13,8 +14,6 @@ Bench::Harness.define("http-in-flight") do |bench|
   bench.goal metric: "open_peak", at_least: bench[:limit]
 
   bench.plait do |trial|
-    require "plait"
-    require_relative "support/in_flight"
     Bench::Core::InFlight.new(trial).report do |uris, limit|
       Plait.map(uris, on: :fibers, limit: limit) { |uri| Net::HTTP.get(uri).bytesize }.sum
     end
@@ -24,7 +23,6 @@ Bench::Harness.define("http-in-flight") do |bench|
     require_relative "support/async_peer"
     require "async/barrier"
     require "async/semaphore"
-    require_relative "support/in_flight"
     Bench::Core::InFlight.new(trial).report do |uris, limit|
       Async do
         semaphore = Async::Semaphore.new(limit, parent: Async::Barrier.new)
@@ -35,7 +33,6 @@ Bench::Harness.define("http-in-flight") do |bench|
 
   bench.peer("threads") do |trial|
     require_relative "support/by_hand"
-    require_relative "support/in_flight"
     Bench::Core::InFlight.new(trial).report do |uris, limit|
       Bench::Core::ByHand.threads(uris, limit) { |uri| Net::HTTP.get(uri).bytesize }.sum
     end

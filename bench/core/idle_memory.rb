@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../harness/definition"
+require_relative "support/idle_tasks"
 
 # Two descriptors a pipe: 9,000 pipes are what a hard limit of 20,000 allows.
 { sleep: ["sleep", 10_000], pipe: ["read from a pipe of their own", 9_000] }.each do |wait, (words, most)|
@@ -13,27 +14,22 @@ require_relative "../harness/definition"
     bench.goal metric: "kb_per_task", against: "async", at_most: 1
 
     bench.plait do |trial|
-      require "plait"
-      require_relative "support/idle_tasks"
       tasks = Bench::Core::IdleTasks.new(trial, wait)
       Plait.run(on: :fibers) { |scope| tasks.report { |body| scope.async(&body) } }
     end
 
     bench.peer("async", gems: %w[async]) do |trial|
       require_relative "support/async_peer"
-      require_relative "support/idle_tasks"
       tasks = Bench::Core::IdleTasks.new(trial, wait)
       Async { |parent| tasks.report { |body| parent.async(&body) } }
     end
 
     bench.peer("threads") do |trial|
-      require_relative "support/idle_tasks"
       Bench::Core::IdleTasks.new(trial, wait).report { |body| Thread.new(&body) }
     end
 
     # Suspended before it waits for anything: the stack alone.
     bench.floor("bare fibers") do |trial|
-      require_relative "support/idle_tasks"
       Bench::Core::IdleTasks.new(trial, wait).report_suspended
     end
   end

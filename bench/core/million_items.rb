@@ -12,12 +12,10 @@ Bench::Harness.define("million-items") do |bench|
   bench.goal metric: "kb_per_item", at_most: 0.06
 
   bench.plait do |trial|
-    require "plait"
     trial.measure(operations: trial[:items]) { |count| Plait.map(1..count, on: :fibers, limit: 8, &:succ).sum }
   end
 
   bench.peer("plait, on: :sequence", gems: %w[plait]) do |trial|
-    require "plait"
     trial.measure(operations: trial[:items]) { |count| Plait.map(1..count, on: :sequence, &:succ).sum }
   end
 

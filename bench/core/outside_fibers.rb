@@ -25,7 +25,6 @@ calls.each do |name, make|
     end
 
     bench.plait do |trial|
-      require "plait"
       Plait.map([1, 2], on: :fibers, &:itself)
       run.call(trial)
     end

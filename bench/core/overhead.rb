@@ -29,25 +29,18 @@ limits.flat_map { |on, kinds| kinds.map { |kind, limit| [on, kind, limit] } }.ea
     bench.metrics judged, other
     bench.goal metric: judged.name, against: "by hand", at_most: 1.03
 
-    bench.plait do |trial|
-      require "plait"
+    run = lambda do |trial, map|
       Bench::Harness::Processors.pin if on_one_core
       body = Bench::Core::Bodies.fetch(kind)
       items = Array.new(trial[:items]) { |index| index }
-      trial.measure(operations: trial[:items]) do |count|
-        Plait.map(items.first(count), on: on, limit: limit, &body).sum
-      end
+      trial.measure(operations: trial[:items]) { |count| map.call(items.first(count), body).sum }
     end
 
+    bench.plait { |trial| run.call(trial, ->(items, body) { Plait.map(items, on: on, limit: limit, &body) }) }
+
     bench.floor("by hand", gems: %w[plait]) do |trial|
-      require "plait"
       require_relative "support/by_hand"
-      Bench::Harness::Processors.pin if on_one_core
-      body = Bench::Core::Bodies.fetch(kind)
-      items = Array.new(trial[:items]) { |index| index }
-      trial.measure(operations: trial[:items]) do |count|
-        Bench::Core::ByHand.public_send(on, items.first(count), limit, &body).sum
-      end
+      run.call(trial, ->(items, body) { Bench::Core::ByHand.public_send(on, items, limit, &body) })
     end
   end
 end

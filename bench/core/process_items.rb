@@ -19,7 +19,6 @@ cases.each do |name, (what, full, quick, seconds)|
     bench.goal metric: "cpu_us_per_item", against: "parallel", at_most: 1.0
 
     bench.plait do |trial|
-      require "plait"
       pause = trial[:seconds]
       trial.measure(operations: trial[:items]) do |count|
         Plait.map(1..count, on: :processes, limit: 2) { |item| sleep(pause) && item }.sum

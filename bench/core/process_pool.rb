@@ -14,7 +14,6 @@ Bench::Harness.define("process-pool") do |bench|
   succ = ->(item) { item + 1 }
 
   bench.plait do |trial|
-    require "plait"
     trial.measure(operations: trial[:items]) do |count|
       Plait.map(items.call(count), on: :processes, limit: 2, &succ).sum
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../harness/definition"
+require_relative "support/sidekiq_site"
 
 # What many machines cost for items that cost nothing: one process of Sidekiq with five threads, one Redis, and the caller.
 Bench::Harness.define("map-sidekiq") do |bench|
@@ -17,8 +18,6 @@ Bench::Harness.define("map-sidekiq") do |bench|
   bench.goal metric: "items_per_second", at_least: 5_000
 
   bench.plait(gems: %w[sidekiq]) do |trial|
-    require "plait"
-    require_relative "support/sidekiq_site"
     Bench::Core::SidekiqSite.open(%w[plait]) do |site|
       site.measure(trial, trial[:items]) do |count|
         Plait.map(1..count, on: :sidekiq, limit: 500, &Plait.job(Bench::Core::Double)).sum
@@ -27,7 +26,6 @@ Bench::Harness.define("map-sidekiq") do |bench|
   end
 
   bench.peer("perform_bulk", gems: %w[sidekiq]) do |trial|
-    require_relative "support/sidekiq_site"
     Bench::Core::SidekiqSite.open([]) do |site|
       site.measure(trial, trial[:items]) do |count|
         list = "results:#{count}"

@@ -12,7 +12,6 @@ Bench::Harness.define("sleepers") do |bench|
   bench.metrics metric.cpu("sleeper"), metric.seconds, metric.memory("sleeper")
 
   bench.plait do |trial|
-    require "plait"
     times = sleep_times.call(trial[:sleepers])
     trial.measure(operations: trial[:sleepers]) do |count|
       Plait.run(on: :fibers) do |scope|

@@ -11,7 +11,6 @@ Bench::Harness.define("spawn-join") do |bench|
   bench.goal metric: "wall_us_per_task", against: "async", at_most: 0.35
 
   bench.plait do |trial|
-    require "plait"
     trial.measure(operations: trial[:tasks]) do |count|
       Plait.run(on: :fibers) do |scope|
         tasks = Array.new(count) { |index| scope.async { index } }

@@ -12,7 +12,6 @@ require_relative "support/ping_pong"
     bench.goal metric: "cpu_us_per_switch", against: "async", at_most: 0.6
 
     bench.plait do |trial|
-      require "plait"
       trial.measure(operations: trial[:switches]) do |count|
         bodies = Bench::Core::PingPong.bodies(trial[:pairs], count)
         Plait.run(on: :fibers) { |scope| bodies.map { |body| scope.async(&body) }.sum(&:value) }

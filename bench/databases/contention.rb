@@ -14,20 +14,17 @@ require_relative "support/crowd"
     bench.goal metric: "p99_to_fair", at_most: 2
 
     bench.plait do |trial|
-      require "plait"
       pool = Plait::Pool.new(size: trial[:connections], timeout: nil, close: ->(_) {}) { Object.new }
       Bench::Databases::Crowd.new(trial, kind).measure { |&held| pool.with(&held) }
     end
 
     bench.peer("connection_pool", gems: %w[connection_pool plait]) do |trial|
-      require "plait"
       require "connection_pool"
       pool = ConnectionPool.new(size: trial[:connections], timeout: 60) { Object.new }
       Bench::Databases::Crowd.new(trial, kind).measure { |&held| pool.with(&held) }
     end
 
     bench.floor("a Queue", gems: %w[plait]) do |trial|
-      require "plait"
       pool = Queue.new
       trial[:connections].times { pool << Object.new }
       Bench::Databases::Crowd.new(trial, kind).measure do |&held|

@@ -10,7 +10,6 @@ Bench::Harness.define("pool") do |bench|
   bench.goal metric: "cpu_us_per_checkout", against: "connection_pool", at_most: 0.5
 
   bench.plait do |trial|
-    require "plait"
     pool = Plait::Pool.new(size: 16, close: ->(_) {}) { Object.new }
     trial.measure(operations: trial[:times]) { |count| count.times.sum { pool.with { |_| 1 } } }
   end

@@ -37,6 +37,7 @@ module Bench
       # @see Goal
       def goal(**options) = @parts[:goals] << Goal.new(**options)
 
+      # A contestant for whom Plait is loaded, as for each that names it among its gems.
       # @param gems [Array<String>] what it needs besides: a soft dependency
       # @yieldparam trial [Trial]
       def plait(name = "plait", gems: [], &body) = add(name, :plait, ["plait", *gems], body)

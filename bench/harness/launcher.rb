@@ -32,11 +32,14 @@ module Bench
         missing = @gem_paths.missing(contestant.gems)
         return Failure.new("not installed: gem #{missing.join(", ")}") unless missing.empty?
 
-        command = [RbConfig.ruby, CHILD, @mode, bench_case.file, bench_case.name, contestant.name]
+        command = [RbConfig.ruby, *libraries(contestant), CHILD, @mode, bench_case.file, bench_case.name, contestant.name]
         parse(Plait::Suites::Programs.run(command, bound: @patience, environment: environment(contestant)))
       end
 
       private
+
+      # Plait, where it takes part.
+      def libraries(contestant) = contestant.gems.include?("plait") ? ["-rplait"] : []
 
       def environment(contestant)
         { "RUBYLIB" => @gem_paths.resolve(contestant.gems).join(File::PATH_SEPARATOR), "RUBYOPT" => nil,

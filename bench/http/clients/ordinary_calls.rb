@@ -22,7 +22,6 @@ module Bench
 
           def initialize(site, limit, way:)
             super
-            require "plait"
             require "plait/http"
             @client = ::Plait::HTTP::Client.new(cookies: (true if way == :cookies), base: (site.origin if way == :base))
             @client.settings.cookies&.add(site.origin, "session=31d4d96e407aad42")

@@ -21,7 +21,6 @@ module Bench
         class Plait < Transfers
           def initialize(site, limit, way:)
             super
-            require "plait"
             require "plait/http"
             @client = ::Plait::HTTP::Client.new
           end

@@ -27,7 +27,6 @@ module Bench
       def threads(workers, &work) = Array.new(workers) { Thread.new(&work) }.each(&:join)
 
       def fibers(workers, &work)
-        require "plait"
         Plait.run(on: :fibers) { |scope| workers.times { scope.async(&work) } }
       end
 
