@@ -3,11 +3,12 @@
 require_relative "../harness/definition"
 require_relative "support/overload"
 
+metric = Bench::Harness::Metric
+
 # A query in ten hangs, and each has 30 ms: what becomes of the other nine?
 { "postgres" => "pg", "trilogy" => "trilogy", "mysql2" => "mysql2" }.each do |driver, gem|
   %i[threads fibers].each do |kind|
     Bench::Harness.define("overload-#{driver}-#{kind}") do |bench|
-      metric = Bench::Harness::Metric
       bench.title "1,511 queries of 30 ms at most, 16 at once on 16 connections; each tenth takes a second (--quick: 302)"
       bench.sizes queries: [1_511, 302], crowd: 16, connections: 16, limit: 0.03
       bench.metrics metric.figure("lost_per_1000", unit: "queries"),
@@ -24,7 +25,6 @@ require_relative "support/overload"
 end
 
 Bench::Harness.define("transactions-cut") do |bench|
-  metric = Bench::Harness::Metric
   bench.title "800 transactions of 10 ms on PostgreSQL, each with a time of 0 to 60 ms, 16 at once on 16 threads (--quick: 160)"
   bench.sizes queries: [800, 160], crowd: 16, connections: 16
   bench.metrics metric.figure("done_of_possible", unit: "×", lower_is_better: false), metric.cpu("query"), metric.wall("query")

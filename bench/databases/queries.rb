@@ -3,10 +3,11 @@
 require_relative "../harness/definition"
 require_relative "support/rows"
 
+metric = Bench::Harness::Metric
+
 # What Plait::DB adds to the driver underneath.
 Bench::Databases::BareDrivers::GEMS.each do |driver, gem|
   Bench::Harness.define("row-#{driver}") do |bench|
-    metric = Bench::Harness::Metric
     bench.title "a row by its key with #{driver}, 20,000 times, one after another on the main thread (--quick: 1,000)"
     bench.sizes times: [20_000, 1_000], rows: 1
     bench.metrics metric.cpu("query"), metric.wall("query")
@@ -17,7 +18,6 @@ Bench::Databases::BareDrivers::GEMS.each do |driver, gem|
 end
 
 Bench::Harness.define("rows-sqlite") do |bench|
-  metric = Bench::Harness::Metric
   bench.title "100 rows of SQLite, 2,000 times, one after another on the main thread (--quick: 100)"
   bench.sizes times: [2_000, 100], rows: 100
   bench.metrics metric.cpu("query"), metric.wall("query")

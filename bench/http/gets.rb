@@ -2,11 +2,12 @@
 
 require_relative "support/contest"
 
+contest = Bench::HTTP::Contest
+
 Bench::Harness.define("get-612-fibers") do |bench|
   bench.title "10,000 GETs of 612 bytes, 64 at once on fibers or callbacks, every body kept (--quick: 500)"
   bench.sizes requests: [10_000, 500], counted: [1_000, 200], in_flight: 64
 
-  contest = Bench::HTTP::Contest
   bench.metrics(*contest::COUNTED, contest::PEAK)
   bench.goal metric: "cpu_us_per_request", against: contest::FLOOR, at_most: 1.43
   bench.goal metric: "cpu_us_per_request", against: "curb, recycled", at_most: 0.3
@@ -30,7 +31,6 @@ Bench::Harness.define("get-612-threads") do |bench|
   bench.title "10,000 GETs of 612 bytes on 64 threads, every body kept (--quick: 500)"
   bench.sizes requests: [10_000, 500], counted: [1_000, 200], in_flight: 64
 
-  contest = Bench::HTTP::Contest
   bench.metrics(*contest::COUNTED, contest::PEAK)
   bench.goal metric: "cpu_us_per_request", against: contest::FLOOR, at_most: 2.22
 
@@ -45,7 +45,6 @@ Bench::Harness.define("get-612-sequence") do |bench|
   bench.title "2,000 GETs of 612 bytes, one after another, on a keep-alive connection where the client can (--quick: 200)"
   bench.sizes requests: [2_000, 200], counted: [500, 100], in_flight: 1
 
-  contest = Bench::HTTP::Contest
   bench.metrics(*contest::COUNTED)
 
   entries = contest.new(bench, page: :small)
@@ -59,7 +58,6 @@ Bench::Harness.define("chunked") do |bench|
   bench.title "2,000 GETs of 10,000 bytes in chunks of up to 4 KiB, 64 at once, every body kept (--quick: 300)"
   bench.sizes requests: [2_000, 300], counted: [300, 100], in_flight: 64
 
-  contest = Bench::HTTP::Contest
   bench.metrics(*contest::COUNTED)
 
   entries = contest.new(bench, page: :chunked)

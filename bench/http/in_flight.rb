@@ -2,11 +2,12 @@
 
 require_relative "support/contest"
 
+contest = Bench::HTTP::Contest
+
 Bench::Harness.define("in-flight-1k") do |bench|
   bench.title "5,000 GETs of 612 bytes, answered after 50 ms, 1,000 in flight (--quick: 1,000 and 500)"
   bench.sizes requests: [5_000, 1_000], in_flight: [1_000, 500]
 
-  contest = Bench::HTTP::Contest
   bench.metrics contest::WALL, contest::UNANSWERED, contest::OPEN, contest::CPU, contest::MEMORY
   bench.goal metric: "wall_s", against: contest::FLOOR, at_most: 1.1
   bench.goal metric: "unanswered_peak", at_least: bench[:in_flight]
@@ -25,7 +26,6 @@ Bench::Harness.define("in-flight-10k") do |bench|
   bench.sizes requests: [10_000, 2_000], in_flight: [10_000, 2_000], milliseconds: [2_000, 500]
   bench.rounds 2
 
-  contest = Bench::HTTP::Contest
   bench.metrics contest::MEMORY, contest::UNANSWERED, contest::OPEN, contest::WALL, contest::CPU
   bench.goal metric: "unanswered_peak", at_least: bench[:in_flight]
   # 4 KiB and a fiber, which bench/core measures at 13.2 kB.
@@ -43,7 +43,6 @@ Bench::Harness.define("in-flight-tls") do |bench|
   bench.sizes requests: [2_000, 500], in_flight: [2_000, 500]
   bench.rounds 2
 
-  contest = Bench::HTTP::Contest
   bench.metrics contest::MEMORY, contest::WALL, contest::CPU
 
   entries = contest.new(bench, page: :late, tls: true, counted: false)

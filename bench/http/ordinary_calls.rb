@@ -2,6 +2,8 @@
 
 require_relative "support/contest"
 
+contest = Bench::HTTP::Contest
+
 # What users write, each way as a case: beside our plain call, and beside a kept Net::HTTP that does the same.
 {
   headers: ["`get(url, headers: …)`", "/small?n=%08d"],
@@ -17,7 +19,6 @@ require_relative "support/contest"
     bench.title "2,000 times #{title}, one after another on a kept connection (--quick: 200)"
     bench.sizes requests: [2_000, 200], counted: [500, 100], in_flight: 1
 
-    contest = Bench::HTTP::Contest
     bench.metrics(*contest::COUNTED)
     bench.goal metric: "cpu_us_per_request", against: "plait, plain", at_most: way == :redirect ? 3.2 : 1.6 unless way == :gzip
     bench.goal metric: "cpu_us_per_request", against: "Net::HTTP keep-alive", at_most: way == :gzip ? 0.5 : 0.4
@@ -33,7 +34,6 @@ Bench::Harness.define("fan-out-gzip") do |bench|
   bench.title "2,000 URLs by `fan_out` of 612 bytes that come gzip'd, 64 at once (--quick: 200)"
   bench.sizes requests: [2_000, 200], counted: [500, 100], in_flight: 64
 
-  contest = Bench::HTTP::Contest
   bench.metrics(*contest::COUNTED)
   bench.goal metric: "cpu_us_per_request", against: "Net::HTTP keep-alive", at_most: 0.5
 

@@ -3,12 +3,13 @@
 require_relative "support/big_data"
 require_relative "support/contest"
 
+contest = Bench::RPC::Contest
+
 # Answers of so many megabytes, one after another.
 { 1 => 200, 16 => 20, 64 => 8 }.each do |megabytes, calls|
   Bench::Harness.define("sync-#{megabytes}-mb") do |bench|
     bench.title "#{calls} answers of #{megabytes} MiB, one after another (--quick: #{[calls / 4, 2].max})"
     bench.sizes calls: [calls, [calls / 4, 2].max], bytes: megabytes << 20
-    contest = Bench::RPC::Contest
     bench.metrics(*contest::OF_DATA)
     bench.goal metric: "mb_per_s", against: contest::RAW, at_least: megabytes == 1 ? 0.8 : 0.85
     contest.enter(bench) do |trial, type, server|
@@ -22,7 +23,6 @@ end
 Bench::Harness.define("upload-64-mb") do |bench|
   bench.title "8 arguments of 64 MiB, one after another (--quick: 2)"
   bench.sizes calls: [8, 2], bytes: 64 << 20
-  contest = Bench::RPC::Contest
   bench.metrics(*contest::OF_DATA)
   bench.goal metric: "mb_per_s", against: contest::RAW, at_least: 0.9
   contest.enter(bench) do |trial, type, server|
@@ -36,7 +36,6 @@ end
 Bench::Harness.define("map-64-x-1-mb") do |bench|
   bench.title "64 answers of 1 MiB asked for at once, four times (--quick: once)"
   bench.sizes calls: [256, 64], bytes: 1 << 20
-  contest = Bench::RPC::Contest
   bench.metrics(*contest::OF_DATA)
   bench.goal metric: "mb_per_s", against: contest::RAW, at_least: 0.85
   contest.enter(bench) do |trial, type, server|
@@ -51,7 +50,6 @@ end
 Bench::Harness.define("shared-16-x-1-mb") do |bench|
   bench.title "256 answers of 1 MiB for 16 threads or fibers (--quick: 64), by one client where they may share one"
   bench.sizes calls: [256, 64], bytes: 1 << 20
-  contest = Bench::RPC::Contest
   bench.metrics(*contest::OF_DATA)
   bench.goal metric: "mb_per_s", against: contest::RAW, at_least: 0.85
   contest.enter(bench) do |trial, type, server|

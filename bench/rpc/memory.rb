@@ -4,10 +4,11 @@ require "socket"
 require_relative "../harness/meter"
 require_relative "support/contest"
 
+contest = Bench::RPC::Contest
+
 Bench::Harness.define("memory-64-mb") do |bench|
   bench.title "the peak of memory over the base when one answer of 64 MiB comes, and is kept"
   bench.sizes bytes: 64 << 20
-  contest = Bench::RPC::Contest
   client_peak = Bench::Harness::Metric.figure("client_mb", unit: "MB")
   server_peak = Bench::Harness::Metric.figure("server_mb", unit: "MB")
   bench.metrics client_peak, server_peak
@@ -31,7 +32,6 @@ end
 Bench::Harness.define("idle-10k") do |bench|
   bench.title "the memory of a server for 10,000 connected clients that say nothing (--quick: 1,000)"
   bench.sizes clients: [10_000, 1_000]
-  contest = Bench::RPC::Contest
   memory = Bench::Harness::Metric.figure("server_mb", unit: "MB")
   bench.metrics memory
   bench.goal metric: "server_mb", at_most: 15
