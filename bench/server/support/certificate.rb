@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require "openssl"
 require "tmpdir"
+require_relative "../../../test/support/certificates"
 
 module Bench
   module Server
@@ -14,22 +14,10 @@ module Bench
       def environment
         folder = Dir.mktmpdir("plait-bench-")
         at_exit { FileUtils.remove_entry(folder) }
-        key = OpenSSL::PKey::EC.generate("prime256v1")
-        files = { "BENCH_CERTIFICATE" => ["cert.pem", sign(key)], "BENCH_KEY" => ["key.pem", key] }
+        pair = ::Certificates.self_signed("IP:127.0.0.1")
+        files = { "BENCH_CERTIFICATE" => ["cert.pem", pair.certificate], "BENCH_KEY" => ["key.pem", pair.key] }
         files.transform_values { |name, content| File.join(folder, name).tap { |path| File.write(path, content.to_pem) } }
       end
-
-      def sign(key)
-        certificate = OpenSSL::X509::Certificate.new
-        certificate.version = 2
-        certificate.serial = 1
-        certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=127.0.0.1")
-        certificate.public_key = key
-        certificate.not_before = Time.now - 60
-        certificate.not_after = Time.now + 86_400
-        certificate.sign(key, "SHA256")
-      end
-      private_class_method :sign
     end
   end
 end
