@@ -54,10 +54,7 @@ module Labelled
   # @return [Integer] the port of a server process of its own, which yields each client
   def server(&answer)
     server = TCPServer.new("127.0.0.1", 0)
-    owner = Process.pid
-    pid = fork { serve(server, &answer) }
-    at_exit { Process.kill(:KILL, pid) && Process.wait(pid) if Process.pid == owner }
-    server.addr[1].tap { server.close }
+    beside(server) { serve(server, &answer) }
   end
 
   # Clients that go away early are no fault.

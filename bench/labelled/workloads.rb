@@ -167,12 +167,17 @@ module Labelled
   # @return [Proc] asks a server process of its own
   def name_server
     server = UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) }
-    port = server.addr[1]
-    pid = fork { answer(server) }
-    at_exit { Process.kill(:KILL, pid) && Process.wait(pid) if Process.ppid != pid && @owner == Process.pid }
-    @owner = Process.pid
-    server.close
+    port = beside(server) { answer(server) }
     ->(n) { ask(port, n) }
+  end
+
+  # Runs the block in a process of its own, which ends with this one.
+  # @return [Integer] the port of the socket, which that process alone has from now on
+  def beside(socket, &block)
+    owner = Process.pid
+    pid = fork(&block)
+    at_exit { Process.kill(:KILL, pid) && Process.wait(pid) if Process.pid == owner }
+    socket.addr[1].tap { socket.close }
   end
 
   def answer(server)
