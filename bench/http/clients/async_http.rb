@@ -9,6 +9,8 @@ module Bench
     module Clients
       # One client with its pool of connections, shared by as many tasks as may be in flight.
       class AsyncHttp < Client
+        def requests(targets) = targets
+
         def get(requests)
           bodies = Array.new(requests.size)
           jobs = requests.each_index.to_a

@@ -12,10 +12,10 @@ module Bench
           @limit = limit
         end
 
-        # What {get} is given, made beforehand: what a user of this client would already have.
+        # What {get} is given, made beforehand: what a user of this client would already have. Most have URLs.
         # @param targets [Array<String>] paths with queries
         # @return [Array]
-        def requests(targets) = targets
+        def requests(targets) = targets.map { |target| site.url(target) }
 
         # @param requests [Array] as made by {requests}
         # @return [Array<String>] the bodies
@@ -27,8 +27,6 @@ module Bench
         private
 
         attr_reader :site, :limit
-
-        def urls(targets) = targets.map { |target| site.url(target) }
       end
     end
   end

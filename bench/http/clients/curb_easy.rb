@@ -14,8 +14,6 @@ module Bench
           @easy.cacert = site.ca_file if site.tls
         end
 
-        def requests(targets) = urls(targets)
-
         def get(requests) = requests.map { |url| fetch(url) }
 
         private

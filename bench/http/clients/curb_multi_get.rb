@@ -8,8 +8,6 @@ module Bench
     module Clients
       # The one call of curb for many URLs.
       class CurbMultiGet < Client
-        def requests(targets) = urls(targets)
-
         # It takes the URLs in no order one may rely on, so each body is put where its URL was.
         def get(requests)
           bodies = requests.to_h { |url| [url, nil] }

@@ -37,8 +37,6 @@ module Bench
           @handles = []
         end
 
-        def requests(targets) = urls(targets)
-
         def get(requests)
           @requests = requests
           @bodies = Array.new(requests.size)

@@ -14,6 +14,8 @@ module Bench
           EventMachine.set_descriptor_table_size(Process.getrlimit(:NOFILE).first)
         end
 
+        def requests(targets) = targets
+
         def get(requests)
           @requests = requests
           @bodies = Array.new(requests.size)

@@ -20,6 +20,8 @@ module Bench
           def close = @client.close
         end
 
+        def requests(targets) = targets
+
         private
 
         def open = Session.new(site)

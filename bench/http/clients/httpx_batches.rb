@@ -16,8 +16,6 @@ module Bench
           @session = HTTPX.plugin(:persistent).with(ssl: site.tls ? { ca_file: site.ca_file } : {})
         end
 
-        def requests(targets) = urls(targets)
-
         def get(requests) = requests.each_slice(limit).flat_map { |batch| fetch(batch).map { |response| body(response) } }
 
         private

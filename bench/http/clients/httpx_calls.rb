@@ -15,8 +15,6 @@ module Bench
           @httpx = HTTPX.plugin(:persistent).with(ssl: site.tls ? { ca_file: site.ca_file } : {})
         end
 
-        def requests(targets) = urls(targets)
-
         private
 
         def open = Session.new(->(url) { @httpx.get(url).raise_for_status.body.to_s })

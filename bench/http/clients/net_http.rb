@@ -24,7 +24,7 @@ module Bench
           @keep_alive = keep_alive
         end
 
-        def requests(targets) = @keep_alive ? targets : urls(targets).map { |url| URI(url) }
+        def requests(targets) = @keep_alive ? targets : super.map { |url| URI(url) }
 
         private
 

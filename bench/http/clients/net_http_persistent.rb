@@ -14,7 +14,7 @@ module Bench
           @pool.ca_file = site.ca_file if site.tls
         end
 
-        def requests(targets) = urls(targets).map { |url| URI(url) }
+        def requests(targets) = super.map { |url| URI(url) }
 
         private
 

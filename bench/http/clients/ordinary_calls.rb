@@ -28,7 +28,7 @@ module Bench
             @call = WAYS.fetch(way, WAYS[:plain])
           end
 
-          def requests(targets) = @way == :base ? targets : urls(targets)
+          def requests(targets) = @way == :base ? targets : super
 
           def get(requests) = requests.map { |url| @call.call(@client, url).body }
         end
@@ -50,6 +50,8 @@ module Bench
             @http.read_timeout = 5
             @call = WAYS.fetch(way, WAYS[:plain])
           end
+
+          def requests(targets) = targets
 
           def get(requests) = requests.map { |target| @call.call(@http, target).body }
         end

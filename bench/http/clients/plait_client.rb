@@ -16,8 +16,6 @@ module Bench
           @client = Plait::HTTP::Client.new(timeout: TIMEOUT, http2: site.http2 || false, **tls)
         end
 
-        def requests(targets) = urls(targets)
-
         private
 
         def tls = site.tls ? { tls: { ca_file: site.ca_file } } : {}

@@ -80,6 +80,8 @@ module Bench
           end
         end
 
+        def requests(targets) = targets
+
         private
 
         def open = Connection.new(site)

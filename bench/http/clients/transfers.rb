@@ -117,8 +117,6 @@ module Bench
           @way = way
         end
 
-        def requests(targets) = urls(targets)
-
         def get(requests) = requests.map { |url| @way == :upload ? upload(url) : save(url) }
 
         private

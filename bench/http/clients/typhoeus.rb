@@ -14,8 +14,6 @@ module Bench
           @options = site.tls ? { cainfo: site.ca_file } : {}
         end
 
-        def requests(targets) = urls(targets)
-
         def get(requests)
           bodies = Array.new(requests.size)
           requests.each_with_index do |url, index|

@@ -37,58 +37,27 @@ module Bench
       end
 
       # @param mechanism [Symbol] :fibers, :threads or :sequence
-      def plait(mechanism)
-        entry = Roster::PLAIT.fetch(mechanism)
-        @bench.plait { |trial| measure(trial, entry) }
-      end
+      def plait(mechanism) = enter(:plait, "plait", Roster::PLAIT.fetch(mechanism))
 
       # Calls of a plain `get` under {::Plait.map}.
       # @param mechanism [Symbol] :fibers or :threads
-      def map(mechanism)
-        entry = Roster::MAP.fetch(mechanism)
-        @bench.plait { |trial| measure(trial, entry) }
-      end
+      def map(mechanism) = enter(:plait, "plait", Roster::MAP.fetch(mechanism))
 
       # @param names [Array<String>] see {Roster}
-      def peers(*names)
-        names.each do |name|
-          entry = Roster.fetch(name)
-          @bench.peer(name, gems: entry.gems) { |trial| measure(trial, entry) }
-        end
-      end
+      def peers(*names) = names.each { |name| enter(:peer, name, Roster.fetch(name)) }
 
       # @param kind [Symbol] :plait or :peer
       # @param way [Symbol] see {Clients::OrdinaryCalls}
       # @param path [String] of the page, as for format
       # @param like [String] whose way of calling it is
-      def calls(name, kind, way, path, like: "Plait")
-        @bench.public_send(kind, name, gems: like == "Plait" ? Roster::FIBERS : []) do |trial|
-          require_relative "../clients/ordinary_calls"
-          pages.path = path
-          measure(trial, ->(site, limit) { Clients::OrdinaryCalls.const_get(like).new(site, limit, way: way) })
-        end
-      end
+      def calls(name, kind, way, path, like: "Plait") = enter(kind, name, Roster.ordinary(like, way)) { pages.path = path }
 
-      # The libraries that send and receive files: the class in {Clients::Transfers}, and the gems.
-      TRANSFERS = { "plait" => [:Plait, Roster::FIBERS], "Net::HTTP" => [:NetHttp, []], "http.rb" => [:HttpRb, %w[http]],
-                    "httpx" => [:Httpx, %w[httpx]], "curb" => [:Curb, %w[curb]] }.freeze
-
-      # @param name [String] see {TRANSFERS}
+      # @param name [String] see {Roster::TRANSFERS}
       # @param way [Symbol] see {Clients::Transfers}
-      def transfers(name, kind, way)
-        like, gems = TRANSFERS.fetch(name)
-        @bench.public_send(kind, name, gems: gems) do |trial|
-          require_relative "../clients/transfers"
-          measure(trial, ->(site, limit) { Clients::Transfers.const_get(like).new(site, limit, way: way) })
-        end
-      end
+      def transfers(name, kind, way) = enter(kind, name, Roster.transfer(name, way))
 
       # The fan-out by HTTP/1.1, where the others speak HTTP/2.
-      def http1(name)
-        @bench.peer(name, gems: Roster::FIBERS) do |trial|
-          measure(trial, ->(site, limit) { Roster::PLAIT[:fibers].client(site.dup.tap { |one| one.http2 = false }, limit) })
-        end
-      end
+      def http1(name) = enter(:peer, name, Roster::PLAIT.fetch(:fibers)) { site.http2 = false }
 
       def floor
         @bench.floor(FLOOR) do |trial|
@@ -100,11 +69,21 @@ module Bench
 
       private
 
+      # @param kind [Symbol] :plait or :peer
+      # @param entry [Roster::Entry]
+      # @yield before it is measured, in the contestant's process
+      def enter(kind, name, entry, &prepare)
+        @bench.public_send(kind, name, gems: entry.gems) do |trial|
+          prepare&.call
+          measure(trial, entry)
+        end
+      end
+
       # In the contestant's process.
       def measure(trial, entry)
         require_relative "kept"
         Harness::Processors.pin
-        client = entry.is_a?(Proc) ? entry.call(site, trial[:in_flight]) : entry.client(site, trial[:in_flight])
+        client = entry.client(site, trial[:in_flight])
         requests = client.requests(pages.targets(trial[:requests]))
         trial.measure(operations: requests.size, figures: -> { figures(trial, client) }) do |count|
           Kept.new(pages, client.get(requests.first(count)), in_order: client.in_order?)

@@ -20,18 +20,14 @@ module Bench
       def self.verdict(bodies:, bytes:, wrong:) = { "bodies" => bodies, "bytes" => bytes, "wrong" => wrong }
 
       # @return [Hash{String => Integer}]
-      def to_h
-        self.class.verdict(bodies: @bodies.size, bytes: @bodies.sum { |body| body.to_s.bytesize }, wrong: wrong)
-      end
+      def to_h = self.class.verdict(bodies: @bodies.size, bytes: @bodies.sum { |body| body.to_s.bytesize }, wrong: wrong)
 
       def to_json(*arguments) = to_h.to_json(*arguments)
 
       private
 
       # Compared byte by byte, whatever encoding a client gives its bodies.
-      def wrong
-        ordered.each_with_index.count { |body, index| body.b != expected(index) }
-      end
+      def wrong = ordered.each_with_index.count { |body, index| body.b != expected(index) }
 
       def ordered
         bodies = @bodies.map(&:to_s)

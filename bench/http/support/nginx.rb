@@ -108,9 +108,7 @@ module Bench
 
       def write_pages
         FileUtils.mkdir_p(path("pages"))
-        Pages.all.each_value do |pages|
-          pages.files.each { |name, bytes| File.binwrite(path("pages#{name}"), bytes) }
-        end
+        Pages.all.each_value { |pages| pages.files.each { |name, bytes| File.binwrite(path("pages#{name}"), bytes) } }
         File.binwrite(path("pages/chunked.html"), "<!--#echo var=\"arg_n\" -->#{Pages.fetch(:chunked).filler}")
       end
 

@@ -6,7 +6,7 @@ module Bench
     # need, and how it is to be done. Each is used as its own documentation advises for many requests to one origin.
     module Roster
       # One of them.
-      Entry = Struct.new(:file, :gems, :options) do
+      Entry = Struct.new(:file, :gems, :options, :like) do
         # @param site [Site]
         # @param limit [Integer] requests in flight
         # @return [Clients::Client]
@@ -15,11 +15,11 @@ module Bench
           Clients.const_get(constant).new(site, limit, **options)
         end
 
-        # Every word of a file's name begins with a capital letter in its constant.
-        def constant = file.split("_").map(&:capitalize).join
+        # Every word of a file's name begins with a capital letter in its constant; that may have one for each library.
+        def constant = [file.split("_").map(&:capitalize).join, *like].join("::")
       end
 
-      def self.entry(file, gems: [], **options) = Entry.new(file, gems, options)
+      def self.entry(file, gems: [], like: nil, **options) = Entry.new(file, gems, options, like)
       private_class_method :entry
 
       # Fibers are Plait's.
@@ -61,9 +61,24 @@ module Bench
       # Calls under Plait.map, by its mechanism.
       MAP = %i[fibers threads].to_h { |on| [on, entry("plait_calls", gems: FIBERS, on: on)] }.freeze
 
+      # The libraries that send and receive files: the class in {Clients::Transfers}, and the gems.
+      TRANSFERS = { "plait" => ["Plait", FIBERS], "Net::HTTP" => ["NetHttp", []], "http.rb" => ["HttpRb", %w[http]],
+                    "httpx" => ["Httpx", %w[httpx]], "curb" => ["Curb", %w[curb]] }.freeze
+
       # @param name [String] of a row
       # @return [Entry]
       def self.fetch(name) = ENTRIES.fetch(name)
+
+      # @param like [String] the class in {Clients::OrdinaryCalls}
+      # @return [Entry]
+      def self.ordinary(like, way) = entry("ordinary_calls", gems: like == "Plait" ? FIBERS : [], like: like, way: way)
+
+      # @param name [String] see {TRANSFERS}
+      # @return [Entry]
+      def self.transfer(name, way)
+        like, gems = TRANSFERS.fetch(name)
+        entry("transfers", gems: gems, like: like, way: way)
+      end
     end
   end
 end

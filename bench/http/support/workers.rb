@@ -26,9 +26,7 @@ module Bench
 
       def threads(workers, &work) = Array.new(workers) { Thread.new(&work) }.each(&:join)
 
-      def fibers(workers, &work)
-        Plait.run(on: :fibers) { |scope| workers.times { scope.async(&work) } }
-      end
+      def fibers(workers, &work) = Plait.run(on: :fibers) { |scope| workers.times { scope.async(&work) } }
 
       def work(session, jobs, requests, results)
         while (index = jobs.pop)
