@@ -8,8 +8,7 @@ Bench::Harness.define("computing-64") do |bench|
   contest = Bench::Server::Contest.new(bench, app: "computing")
   bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 1.0
   contest.plait :hybrid
-  contest.also :threads
-  contest.also :fibers
+  contest.also :threads, :fibers
   contest.peers
 end
 
@@ -30,8 +29,7 @@ Bench::Harness.define("rails-64") do |bench|
   bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.6
   %w[threads fibers].each { |way| bench.goal metric: "cpu_us_per_request", of: "plait, #{way}", against: "puma", at_most: 0.6 }
   contest.plait :hybrid
-  contest.also :threads
-  contest.also :fibers
+  contest.also :threads, :fibers
   contest.peer "puma", 5
   contest.peer "falcon", 1
 end
@@ -45,7 +43,7 @@ end
     bench.goal metric: "cpu_us_per_request", against: "puma, 64 threads", at_most: 0.15
     bench.goal metric: "requests_per_s", against: "puma, 64 threads", at_least: 3
     contest.plait :fibers
-    %i[threads hybrid].each { |mechanism| contest.also mechanism }
+    contest.also :threads, :hybrid
     %w[puma iodine].each { |peer| contest.peer peer, 64, row: "#{peer}, 64 threads" }
     contest.peer "itsi", 64, row: "itsi, 64 threads", gem: "itsi-server"
     contest.peer "falcon", 1

@@ -8,8 +8,7 @@ Bench::Harness.define("burst-10000") do |bench|
   bench.sizes connections: [10_000, 1_000], requests: 10, seconds: 12
   contest = Bench::Server::CrowdContest.new(bench)
   contest.plait :fibers
-  contest.also :threads
-  contest.also :hybrid
+  contest.also :threads, :hybrid
   contest.peers
 end
 

@@ -12,8 +12,7 @@ require_relative "support/contest"
     bench.goal metric: "cpu_us_per_request", of: "plait, threads", against: "iodine", at_most: 0.65
     bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.12
     contest.plait :fibers
-    contest.also :threads
-    contest.also :hybrid
+    contest.also :threads, :hybrid
     contest.peers
     contest.floor
   end
@@ -69,8 +68,7 @@ end
     contest = Bench::Server::Contest.new(bench, tls: true, close: close)
     bench.goal metric: "cpu_us_per_request", against: "puma", at_most: close ? 0.8 : 0.34
     contest.plait :fibers
-    contest.also :threads
-    contest.also :hybrid
+    contest.also :threads, :hybrid
     contest.peer "puma", 5
   end
 end

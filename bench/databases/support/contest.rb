@@ -1,11 +1,6 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-require_relative "../../harness/definition"
-require_relative "../../harness/processors"
-require_relative "../../server/support/ab"
-require_relative "../../server/support/served"
-require_relative "../../server/support/wrk"
+require_relative "../../server/support/contest"
 
 module Bench
   module Databases
@@ -28,10 +23,8 @@ module Bench
       def initialize(bench, classic: false)
         @bench = bench
         @classic = classic
-        metric = Harness::Metric
-        bench.metrics metric.cpu("request"), metric.figure("requests_per_s", unit: "1/s", lower_is_better: false),
-                      metric.figure("p99_ms", unit: "ms"), metric.figure("errors", unit: "errors"),
-                      metric.figure("peak_mb", unit: "MB")
+        served = Server::Contest
+        bench.metrics served::CPU, served::RATE, served::P99, served::ERRORS, Harness::Metric.figure("peak_mb", unit: "MB")
       end
 
       # @param driver [String] the scheme of a URL

@@ -42,9 +42,13 @@ module Bench
       # @param mechanism [Symbol]
       def plait(mechanism) = @bench.plait(gems: @gems) { |trial| measure(trial, ruby("plait", mechanism)) }
 
-      # Another mechanism of Plait's, or the same for another app or load, beside the one that is judged.
-      def also(mechanism, row: "plait, #{mechanism}", app: @app, **how)
-        @bench.peer(row, gems: ["plait", *@gems]) { |trial| measure(trial, ruby("plait", mechanism, app), **how) }
+      # Other mechanisms of Plait's, or the same for another app or load, beside the one that is judged.
+      def also(*mechanisms, row: nil, app: @app, **how)
+        mechanisms.each do |mechanism|
+          @bench.peer(row || "plait, #{mechanism}", gems: ["plait", *@gems]) do |trial|
+            measure(trial, ruby("plait", mechanism, app), **how)
+          end
+        end
       end
 
       # @param name [String] of a file in servers/
@@ -54,13 +58,12 @@ module Bench
       end
 
       # All others.
-      # @param threads [Integer] of those that run on threads
-      def peers(threads = 5)
+      def peers
         peer "iodine", 1
         peer "agoo", 1
         peer "falcon", 1
-        peer "itsi", threads, gem: "itsi-server"
-        peer "puma", threads
+        peer "itsi", 5, gem: "itsi-server"
+        peer "puma", 5
       end
 
       def floor
