@@ -19,23 +19,16 @@ module Bench
 
       def caller_of(trips, output, input)
         proc do
-          made = 0
-          while made < trips
+          trips.times do
             output.write("x")
             input.readpartial(1)
-            made += 1
           end
-          made
         end
       end
 
       def echoer_of(trips, input, output)
         proc do
-          left = trips
-          while left.positive?
-            output.write(input.readpartial(1))
-            left -= 1
-          end
+          trips.times { output.write(input.readpartial(1)) }
           0
         end
       end

@@ -33,6 +33,9 @@ module Bench
             loop { Thread.new(listener.accept, &answer) }
           end
 
+          # @return [TCPSocket] to a server, that sends at once
+          def socket(port) = TCPSocket.new("127.0.0.1", port).tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) }
+
           # @yieldparam client [Client] in a thread of its own
           # @return [Array] what the block returned for each
           def at_once(clients) = clients.map { |client| Thread.new { yield client } }.map(&:value)

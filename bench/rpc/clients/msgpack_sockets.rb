@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "msgpack"
-require "socket"
 require_relative "client"
 
 module Bench
@@ -26,8 +25,7 @@ module Bench
 
         def initialize(port)
           super
-          @socket = TCPSocket.new("127.0.0.1", port)
-          @socket.setsockopt(:TCP, :NODELAY, true)
+          @socket = self.class.socket(port)
           @unpacker = MessagePack::Unpacker.new(@socket)
         end
 

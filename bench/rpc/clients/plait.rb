@@ -26,9 +26,7 @@ module Bench
         def ask(...) = @client.call(...)
 
         # All are calls of one method.
-        def together(calls)
-          @client.map(calls.first.first, calls.map { |_, *arguments| arguments }, limit: calls.size)
-        end
+        def together(calls) = @client.map(calls.first.first, calls.map { |_, *arguments| arguments }, limit: calls.size)
       end
 
       # The same, in fibers on both sides.

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "client"
 
 module Bench
@@ -35,8 +34,7 @@ module Bench
 
         def initialize(port)
           super
-          @socket = TCPSocket.new("127.0.0.1", port)
-          @socket.setsockopt(:TCP, :NODELAY, true)
+          @socket = self.class.socket(port)
         end
 
         def get(size)
