@@ -24,9 +24,7 @@ Bench::Harness.define("sleepers") do |bench|
     require_relative "support/async_peer"
     times = sleep_times.call(trial[:sleepers])
     trial.measure(operations: trial[:sleepers]) do |count|
-      Async do |parent|
-        times.first(count).map { |time| parent.async { sleep(time) && 1 } }.sum(&:wait)
-      end.wait
+      Async { |parent| times.first(count).map { |time| parent.async { sleep(time) && 1 } }.sum(&:wait) }.wait
     end
   end
 

@@ -41,15 +41,11 @@ Bench::Harness.define("spawn-join") do |bench|
   # A thousand at a time: 100,000 threads at once are more than the kernel allows.
   bench.peer("threads, 1,000 at a time") do |trial|
     trial.measure(operations: trial[:tasks]) do |count|
-      (0...count).each_slice(1_000).sum do |slice|
-        slice.map { |index| Thread.new { index } }.sum(&:value)
-      end
+      (0...count).each_slice(1_000).sum { |slice| slice.map { |index| Thread.new { index } }.sum(&:value) }
     end
   end
 
   bench.floor("bare fibers") do |trial|
-    trial.measure(operations: trial[:tasks]) do |count|
-      (0...count).sum { |index| Fiber.new { index }.resume }
-    end
+    trial.measure(operations: trial[:tasks]) { |count| (0...count).sum { |index| Fiber.new { index }.resume } }
   end
 end

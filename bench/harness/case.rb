@@ -36,9 +36,7 @@ module Bench
       # @param wanted [String]
       # @return [Contestant]
       # @raise [KeyError] where there is none of that name
-      def contestant(wanted)
-        contestants.find { |one| one.name == wanted } || raise(KeyError, "#{name} has no #{wanted}")
-      end
+      def contestant(wanted) = contestants.find { |one| one.name == wanted } || raise(KeyError, "#{name} has no #{wanted}")
     end
   end
 end

@@ -105,9 +105,7 @@ module Bench
       end
 
       # A peer that is missing or fails is told in its row; what makes the run fail is Plait, or results that differ.
-      def failed?
-        @ledgers.each_value.any? { |ledger| ledger.mismatch? || ledger.plait_failed? }
-      end
+      def failed? = @ledgers.each_value.any? { |ledger| ledger.mismatch? || ledger.plait_failed? }
 
       # The machine, the versions and the command that the report belongs to.
       def environment

@@ -20,9 +20,7 @@ module Bench
 
       # Numbers that all contestants share; read as `trial[:NAME]`.
       # @param numbers [Hash{Symbol => Object}] an Array is the size of the full run, and the one of `--quick`
-      def sizes(**numbers)
-        numbers.each { |name, number| @parts[:sizes][name] = Array(number)[@quick ? -1 : 0] }
-      end
+      def sizes(**numbers) = numbers.each { |name, number| @parts[:sizes][name] = Array(number)[@quick ? -1 : 0] }
 
       # @param name [Symbol]
       # @return [Object] the size of that name, as it is taken in this run

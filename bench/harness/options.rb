@@ -10,9 +10,7 @@ module Bench
       # @param arguments [Array<String>]
       # @return [Options]
       # @raise [OptionParser::ParseError]
-      def self.parse(subject, arguments)
-        new(only: []).tap { |options| parser(subject, options).parse!(arguments.dup) }
-      end
+      def self.parse(subject, arguments) = new(only: []).tap { |options| parser(subject, options).parse!(arguments.dup) }
 
       def self.parser(subject, options)
         OptionParser.new("Usage: bin/bench #{subject} [options]") do |parser|
@@ -25,9 +23,7 @@ module Bench
         end
       end
 
-      def self.positive(number)
-        number.positive? ? number : raise(OptionParser::InvalidArgument, "must be at least 1")
-      end
+      def self.positive(number) = number.positive? ? number : raise(OptionParser::InvalidArgument, "must be at least 1")
 
       # @param cases [Array<Case>]
       # @return [Array<Case>]

@@ -76,9 +76,7 @@ module Bench
         ledger.failure(contestant) ? "#{name} *" : name
       end
 
-      def pair(summary)
-        summary ? [number(summary.median), "#{number(summary.min)}–#{number(summary.max)}"] : %w[– –]
-      end
+      def pair(summary) = summary ? [number(summary.median), "#{number(summary.min)}–#{number(summary.max)}"] : %w[– –]
 
       def ratios(ledger, contestant)
         return ["", ""] if contestant.plait?

@@ -66,9 +66,7 @@ module Labelled
   end
 
   # @return [String] all that the server sends
-  def download(port, number)
-    TCPSocket.open("127.0.0.1", port) { |socket| socket.write("#{number}\n") && socket.read }
-  end
+  def download(port, number) = TCPSocket.open("127.0.0.1", port) { |socket| socket.write("#{number}\n") && socket.read }
 
   # @return [Array<String>] 40 of about 160 kB each
   def documents

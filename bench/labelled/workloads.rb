@@ -54,9 +54,7 @@ module Labelled
   end
 
   # @return [IO, IO] a pipe with as many bytes in it as a peer serves at once; processes inherit it
-  def places(count)
-    IO.pipe.tap { |_, writer| writer.write("." * count) }
-  end
+  def places(count) = IO.pipe.tap { |_, writer| writer.write("." * count) }
 
   def work(name, items, right, best, goal: :throughput, &body)
     return unless body

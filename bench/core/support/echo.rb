@@ -37,9 +37,7 @@ module Bench
 
       # Accepts for ever.
       # @yieldparam connection [TCPSocket] to be served concurrently
-      def accept
-        loop { yield listener.accept }
-      end
+      def accept = loop { yield listener.accept }
 
       # Runs the load and reports. Returns when the client has its last answer.
       def drive

@@ -27,9 +27,7 @@ module Bench
       # The same with fibers that wait for nothing and are resumed by nobody.
       def report_suspended
         fibers = []
-        growth do
-          @bodies.each { fibers << Fiber.new { Fiber.yield(@waiting += 1) }.tap(&:resume) }
-        end
+        growth { @bodies.each { fibers << Fiber.new { Fiber.yield(@waiting += 1) }.tap(&:resume) } }
       end
 
       private

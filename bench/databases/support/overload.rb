@@ -28,9 +28,7 @@ module Bench
       end
 
       # Plait's pool and timeouts.
-      def plait
-        database { |db| queries { |sql| Plait.timeout(@trial[:limit]) { db.query(sql).value } } }
-      end
+      def plait = database { |db| queries { |sql| Plait.timeout(@trial[:limit]) { db.query(sql).value } } }
 
       # The gem, Ruby's Timeout, and the bare driver.
       def connection_pool
@@ -53,9 +51,7 @@ module Bench
 
       def database(&block) = Plait::DB.connect(@url, size: @trial[:connections], &block)
 
-      def transaction(db)
-        db.transaction { |tx| tx.query(format(PAUSES.fetch(@driver), TRANSACTION)) }
-      end
+      def transaction(db) = db.transaction { |tx| tx.query(format(PAUSES.fetch(@driver), TRANSACTION)) }
 
       # A connection that is cut in the middle can't be used again.
       def ask(pool, connection, sql)

@@ -43,9 +43,7 @@ module Bench
 
       def values(found) = @driver == "redis" ? [found] : found.map { |row| row["name"] }
 
-      def measure
-        @trial.measure(operations: @trial[:times]) { |count| count.times.sum { |n| yield(*words(n + 1)).size } }
-      end
+      def measure = @trial.measure(operations: @trial[:times]) { |count| count.times.sum { |n| yield(*words(n + 1)).size } }
 
       def words(first)
         return ["GET", "name:#{first}"] if @driver == "redis"

@@ -24,9 +24,7 @@ module Bench
     # Serves until its process is ended.
     # @return [void]
     # @raise [ThreadError] when the system gives no thread
-    def run
-      loop { Thread.new(@listener.accept) { |socket| serve(socket) } }
-    end
+    def run = loop { Thread.new(@listener.accept) { |socket| serve(socket) } }
 
     private
 

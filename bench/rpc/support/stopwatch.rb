@@ -30,9 +30,7 @@ module Bench
 
       private
 
-      def now
-        [faults_of("self") + faults_of(@server.pid), Harness::Meter.cpu + @server.cpu, Harness::Meter.wall]
-      end
+      def now = [faults_of("self") + faults_of(@server.pid), Harness::Meter.cpu + @server.cpu, Harness::Meter.wall]
 
       # See proc(5), field 10 of stat.
       def faults_of(process) = File.read("/proc/#{process}/stat")[/\) (.*)/, 1].split[7].to_i
