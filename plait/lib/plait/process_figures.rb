@@ -27,6 +27,10 @@ module Plait
       nil
     end
 
+    # @param thread [String] in /proc: "self" is the main one of this process
+    # @return [Float, nil] seconds in which the thread could have run and no processor was free for it
+    def delay(thread = "self") = read("/proc/#{thread}/schedstat").split[1]&.then { |nanoseconds| nanoseconds.to_i / 1e9 }
+
     # @return [Array<Integer>] its child processes and theirs, each after its parent
     def descendants(pid)
       children = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| read(path).split.map(&:to_i) }

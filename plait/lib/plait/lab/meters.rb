@@ -9,11 +9,8 @@ module Plait
     module Meters
       # Time on the clock, and time of the processors: this process's, and that of the children it has waited for.
       class Cpu
-        # Nanoseconds on a processor, nanoseconds in which the main thread could have run and none was free, and turns.
-        SCHEDSTAT = "/proc/self/schedstat"
-
         def start
-          @delay = delay
+          @delay = ProcessFigures.delay
           @children = children
           @own = own
           @wall = Deadline.now
@@ -22,7 +19,7 @@ module Plait
         # @return [Hash] seconds: wall, cpu, and delay (nil where it is unknown)
         def stop
           wall = Deadline.now - @wall
-          { wall: wall, cpu: own - @own + children - @children, delay: @delay && (delay - @delay) }
+          { wall: wall, cpu: own - @own + children - @children, delay: @delay && (ProcessFigures.delay - @delay) }
         end
 
         private
@@ -31,12 +28,6 @@ module Plait
         def own = Process.times.then { |times| times.utime + times.stime }
 
         def children = Process.times.then { |times| times.cutime + times.cstime }
-
-        def delay
-          File.read(SCHEDSTAT).split[1].to_i / 1e9
-        rescue SystemCallError
-          nil
-        end
       end
 
       # Seconds that the threads of this process have waited for the GVL, all together. Ruby 3.1 has no hook for it, and JRuby no
@@ -76,9 +67,7 @@ module Plait
         end
 
         # @return [Hash] gc_runs, gc_time in seconds, objects
-        def stop
-          read.to_h { |name, after| [name, after && @before[name] && (after - @before[name])] }
-        end
+        def stop = read.to_h { |name, after| [name, after && @before[name] && (after - @before[name])] }
 
         private
 

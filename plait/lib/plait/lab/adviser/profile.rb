@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../mechanisms/scheduler"
+require_relative "../../process_figures"
 require_relative "../fresh_process"
 
 module Plait
@@ -125,14 +126,9 @@ module Plait
 
         def clocks = [Deadline.now, Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID), delay]
 
-        # Seconds in which a thread could have run and no processor was free.
         def delay_of(thread) = delay("self/task/#{thread.native_thread_id}")
 
-        def delay(place = "thread-self")
-          File.read("/proc/#{place}/schedstat").split[1].to_i / 1e9
-        rescue SystemCallError
-          0.0
-        end
+        def delay(thread = "thread-self") = ProcessFigures.delay(thread).to_f
 
         # A body that fails on fibers is excluded later, with its error.
         def look_for_blocks(profile)
