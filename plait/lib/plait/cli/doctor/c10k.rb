@@ -74,9 +74,7 @@ module Plait
 
         def memory
           needed = (@connections * IDLE) + (@connections / SHARE * BUSY)
-          free = [meminfo("MemAvailable"), Cgroup.new(root: @root).memory].compact.min
-          return unknown("memory") unless free
-
+          free = [meminfo("MemAvailable"), Cgroup.new(root: @root).memory].compact.min or return unknown("memory")
           text = "#{Quantity.memory(free)} are there; connections alone need about #{Quantity.memory(needed)}"
           judge("memory", free, needed * 2, text, "give it more, or docker run --memory #{(needed * 4) >> 20}m")
         end

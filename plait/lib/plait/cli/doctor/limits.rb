@@ -55,9 +55,7 @@ module Plait
         def fibers
           return unknown("fibers", "unknown: on #{RUBY_ENGINE} they are no matter of memory maps") if RUBY_ENGINE != "ruby"
 
-          maps = number("vm.max_map_count")
-          return unknown("fibers") unless maps
-
+          maps = number("vm.max_map_count") or return unknown("fibers")
           most = (maps - read("proc/self/maps").to_s.count("\n")) / MAPS_A_FIBER
           ok("fibers", most, "about #{Quantity.count(most.round(-2))} in a process, two memory maps each " \
                              "(vm.max_map_count is #{Quantity.count(maps)})",
@@ -65,9 +63,7 @@ module Plait
         end
 
         def backlog
-          length = number("net.core.somaxconn")
-          return unknown("backlog") unless length
-
+          length = number("net.core.somaxconn") or return unknown("backlog")
           text = "#{Quantity.count(length)} connections may wait to be accepted (net.core.somaxconn)"
           judge("backlog", length, SHORT_BACKLOG, text, "for bursts: sysctl -w net.core.somaxconn=4096")
         end

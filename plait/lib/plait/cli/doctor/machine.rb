@@ -75,23 +75,20 @@ module Plait
         # Above this share of the processors, other programs take part in every measurement.
         BUSY = 0.5
 
-        def initialize(root: "/")
-          super
-          @cgroup = Cgroup.new(root: root)
-        end
-
         def checks = [processors, load_average, memory]
 
         private
 
         def processors
           allowed = Etc.nprocessors
-          quota = @cgroup.processors
+          quota = cgroup.processors
           return ok("processors", allowed, of_all(allowed)) unless quota && quota < allowed
 
           limited("processors", quota, "#{Quantity.plain(quota)} by the container's quota, of #{of_all(allowed)}",
                   "give the container more: docker run --cpus #{allowed}")
         end
+
+        def cgroup = @cgroup ||= Cgroup.new(root: @root)
 
         def of_all(allowed)
           all = Dir.glob(path("sys/devices/system/cpu/cpu[0-9]*")).size
@@ -99,9 +96,7 @@ module Plait
         end
 
         def load_average
-          load = read("proc/loadavg")&.to_f
-          return unknown("load") unless load
-
+          load = read("proc/loadavg")&.to_f or return unknown("load")
           text = "#{load} in the last minute"
           return ok("load", load, text) if load < Etc.nprocessors * BUSY
 
@@ -109,12 +104,10 @@ module Plait
         end
 
         def memory
-          total = meminfo("MemTotal")
-          return unknown("memory") unless total
-
+          total = meminfo("MemTotal") or return unknown("memory")
           free = meminfo("MemAvailable")
           text = "#{Quantity.memory(total)}#{", #{Quantity.memory(free)} available" if free}"
-          limit = @cgroup.memory
+          limit = cgroup.memory
           return ok("memory", total, text) unless limit && limit < total
 
           limited("memory", limit, "#{Quantity.memory(limit)} for this container, of #{text}",
