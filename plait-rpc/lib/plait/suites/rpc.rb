@@ -36,9 +36,7 @@ module Plait
           Lab::Table.new(title, columns, lines)
         end
 
-        def cells(way, &figure)
-          @sizes.each_key.map { |group| shown(row(way, group)&.then(&figure)) }
-        end
+        def cells(way, &figure) = @sizes.each_key.map { |group| shown(row(way, group)&.then(&figure)) }
 
         def shown(figure) = figure.is_a?(Numeric) ? Lab::Quantity.number(figure) : figure || Lab::Quantity::UNKNOWN
 
@@ -56,9 +54,7 @@ module Plait
 
         def rate(row) = @sizes.fetch(row.group) / seconds(row)
 
-        def deviation(row)
-          row.n > 1 ? Lab::Quantity.seconds(row.wall.deviation / times(row)) : Lab::Quantity::UNKNOWN
-        end
+        def deviation(row) = row.n > 1 ? Lab::Quantity.seconds(row.wall.deviation / times(row)) : Lab::Quantity::UNKNOWN
 
         def ratio(row)
           local = row(@local, row.group)

@@ -117,9 +117,7 @@ module Plait
            quantity.number(megabytes(row) / wall.median), quantity.seconds(row.cpu.median), *memory(row)]
         end
 
-        def spread(wall)
-          wall.n > 1 ? "#{quantity.seconds(wall.min)} – #{quantity.seconds(wall.max)}" : quantity::UNKNOWN
-        end
+        def spread(wall) = wall.n > 1 ? "#{quantity.seconds(wall.min)} – #{quantity.seconds(wall.max)}" : quantity::UNKNOWN
 
         def memory(row)
           [quantity.bytes(row.own("before_bytes").median), "+#{quantity.bytes(row.peak.median)}",

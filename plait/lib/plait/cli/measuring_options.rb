@@ -4,8 +4,6 @@ module Plait
   module CLI
     # The options of the commands that measure.
     module MeasuringOptions
-      BOUND = "120"
-
       # The rows.
       CHOICE = {
         on: { banner: "A,B", desc: "only these mechanisms: sequence, threads, fibers, hybrid, processes, ractors, " \
@@ -19,7 +17,7 @@ module Plait
                                      "budget is spent); the tables show the median, the least and the most" },
         budget: { banner: "SECONDS",
                   desc: "leave out rounds that would take longer than this; the first is always run (default: 60)" },
-        bound: { banner: "SECONDS", default: BOUND,
+        bound: { banner: "SECONDS", default: "120",
                  desc: "how long one trial of one row may take before it counts as hung" },
         seed: { banner: "N", desc: "the rows are run in random order; the same seed gives the same order" },
         json: { banner: "[FILE]", lazy: "-",

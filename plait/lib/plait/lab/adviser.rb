@@ -56,7 +56,6 @@ module Plait
         @note = note
         @excluded = {}
         @series = {}
-        @peaks = Hash.new { |peaks, row| peaks[row] = [] }
         @latencies = Hash.new { |all, row| all[row] = [] }
       end
 

@@ -10,12 +10,10 @@ module Plait
       # Rows: this many are named one by one; raising it makes longer lines.
       FEW = 3
 
-      class << self
-        # @return [Array<Answer>] one of each group
-        def of(report)
-          choices = report.rows.select { |row| row.cell.choice? }
-          choices.group_by(&:group).map { |group, rows| new(report, group, rows) }
-        end
+      # @return [Array<Answer>] one of each group
+      def self.of(report)
+        choices = report.rows.select { |row| row.cell.choice? }
+        choices.group_by(&:group).map { |group, rows| new(report, group, rows) }
       end
 
       # @param rows [Array<Row>] that do the same work

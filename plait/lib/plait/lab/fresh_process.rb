@@ -126,9 +126,7 @@ module Plait
       end
 
       # Grandchildren may hold the pipe open after the child is gone, so its end is looked for, not the end of the file.
-      def over?
-        @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
-      end
+      def over? = @status ||= Process.wait2(@pid, Process::WNOHANG)&.last
 
       def died = Failed.new("its process #{how} before it had a result", :died)
 
@@ -158,10 +156,8 @@ module Plait
     # Stands in for {FreshProcess} where there is no fork (JRuby, Windows): the block runs right here, one run after the
     # other in the same heap, and nothing ends one that hangs. The report says so.
     class InProcess
-      def initialize(bound: nil, sampler: nil)
-        @bound = bound
-        @sampler = sampler
-      end
+      # It takes what {FreshProcess} takes, and has no use for it.
+      def initialize(**) = super()
 
       # @return [Object] what the block returns
       # @raise [FreshProcess::Failed] when the block raises

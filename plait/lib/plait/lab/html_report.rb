@@ -79,9 +79,7 @@ module Plait
                            *subjects, figures(record), Markup.list(notes, "notes")].join("\n"), id: "part#{place}")
       end
 
-      def warned(sentences)
-        sentences.map { |warning| element(:p, text(warning), class: "warning", role: "alert") }.join
-      end
+      def warned(sentences) = sentences.map { |warning| element(:p, text(warning), class: "warning", role: "alert") }.join
 
       def subject(record, group, rows)
         settings = { use: record[:answers].find { |answer| answer[:group] == group }&.fetch(:use, nil),

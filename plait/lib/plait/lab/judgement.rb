@@ -115,9 +115,7 @@ module Plait
       end
 
       # @return [Comparison] a row held against another; nil: against the best
-      def against(row, other = best)
-        @compared[[row, other]] ||= compare(@series.fetch(row), @series.fetch(other))
-      end
+      def against(row, other = best) = @compared[[row, other]] ||= compare(@series.fetch(row), @series.fetch(other))
 
       private
 

@@ -34,9 +34,7 @@ module Plait
       end
 
       # @return [Float] throughput at this limit
-      def throughput(limit)
-        limit * @single / (1 + (contention * (limit - 1)) + (coherence * limit * (limit - 1)))
-      end
+      def throughput(limit) = limit * @single / (1 + (contention * (limit - 1)) + (coherence * limit * (limit - 1)))
 
       # @return [Integer, nil] the limit with the largest throughput; nil where more at once is always faster
       def peak = coherence.positive? && contention < 1 ? [Math.sqrt((1 - contention) / coherence).round, 1].max : nil

@@ -82,9 +82,7 @@ module Plait
         said.empty? ? [] : ["", *said]
       end
 
-      def prose(text, *styles)
-        wrap(text, width - 2).reject(&:empty?).map { |line| "  #{paint(line, *styles)}" }
-      end
+      def prose(text, *styles) = wrap(text, width - 2).reject(&:empty?).map { |line| "  #{paint(line, *styles)}" }
 
       def width = [@columns || TextTable::WIDEST_PROSE, TextTable::WIDEST_PROSE].min
 
@@ -122,13 +120,10 @@ module Plait
       end
 
       def table(table)
-        lines = [table.columns, table.alignments.map { |side| side == :right ? "---:" : "---" }, *table.rows]
-        marked = lines.each_with_index.map do |cells, place|
-          "| #{cells.map do |cell|
-            place == 1 ? cell : text(cell)
-          end.join(" | ")} |"
-        end
-        [marked.join("\n"), *list(table.notes)].join("\n\n")
+        head, *body = [table.columns, *table.rows].map { |cells| cells.map { |cell| text(cell) } }
+        rule = table.alignments.map { |side| side == :right ? "---:" : "---" }
+        lines = [head, rule, *body].map { |cells| "| #{cells.join(" | ")} |" }
+        [lines.join("\n"), *list(table.notes)].join("\n\n")
       end
 
       def list(notes) = notes.empty? ? [] : [notes.map { |note| "- #{text(note)}" }.join("\n")]

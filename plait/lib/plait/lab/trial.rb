@@ -64,11 +64,9 @@ module Plait
       def described(outcomes, began)
         failed = outcomes.select(&:error)
         { latencies: Meters::Latency.of(outcomes), timeline: Meters::Timeline.of(outcomes, began),
-          errors: failed.size, first_error: failed.first&.then { |outcome| sentence(outcome) },
+          errors: failed.size, first_error: failed.first&.then { |one| "item #{one.index}: #{Text.of_error(one.error)}" },
           results: ResultDigest.new(outcomes, @cell.digest) }
       end
-
-      def sentence(outcome) = "item #{outcome.index}: #{Text.of_error(outcome.error)}"
     end
 
     # Counts what a cell allocates, in a fresh process and apart from the timed trials: tracing each object slows a run
@@ -100,9 +98,7 @@ module Plait
         "allocations could not be counted: #{e.message}"
       end
 
-      def items
-        @items ||= @cell.memory_items || @cell.items.first([ITEMS, by_time, by_objects].min.clamp(1, ITEMS))
-      end
+      def items = @items ||= @cell.memory_items || @cell.items.first([ITEMS, by_time, by_objects].min.clamp(1, ITEMS))
 
       private
 

@@ -101,9 +101,7 @@ module Plait
           private
 
           # Where the servers are is not known before they run.
-          def client
-            @client || @lock.synchronize { @client ||= RPC::Client.new(@servers.endpoint(@on), **OPTIONS) }
-          end
+          def client = @client || @lock.synchronize { @client ||= RPC::Client.new(@servers.endpoint(@on), **OPTIONS) }
         end
       end
     end

@@ -75,8 +75,8 @@ module Plait
 
         def dot(place, row) = Markup.element(:circle, cx: "#{place}%", cy: HEIGHT / 2, r: 5, fill: colour(row))
 
-        def rule(from, to, top = HEIGHT / 2)
-          Markup.element(:line, x1: "#{from}%", x2: "#{to}%", y1: top, y2: top, stroke: INK, stroke_width: 1.5)
+        def rule(from, to)
+          Markup.element(:line, x1: "#{from}%", x2: "#{to}%", y1: HEIGHT / 2, y2: HEIGHT / 2, stroke: INK, stroke_width: 1.5)
         end
 
         def colour(row) = Markup.colour(RowRecord.mechanism(row))

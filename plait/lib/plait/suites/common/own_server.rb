@@ -76,9 +76,7 @@ module Plait
       private
 
       # A process group of its own: Ctrl-C at the terminal reaches this process, which stops the server in order.
-      def spawn(command)
-        Process.spawn(*command, in: File::NULL, %i[out err] => [log, "a"], chdir: @folder, pgroup: true)
-      end
+      def spawn(command) = Process.spawn(*command, in: File::NULL, %i[out err] => [log, "a"], chdir: @folder, pgroup: true)
 
       def over? = @over ||= Process.waitpid(@pid, Process::WNOHANG)
 
