@@ -9,32 +9,12 @@ module Bench
       # libcurl with as many handles as may be in flight, each given the next URL as soon as it is done: the fastest way
       # to use curb.
       class CurbRecycled < Client
-        # One of curb's handles, and which request it is busy with.
-        class Handle
-          # @yieldparam handle [Handle] that is done; it may be asked again from within
-          def initialize(multi, ca_file)
-            @multi = multi
-            @easy = Curl::Easy.new
-            @easy.cacert = ca_file if ca_file
-            @easy.on_complete { yield self }
-          end
-
-          attr_reader :index
-
-          def ask(index, url)
-            @index = index
-            @easy.url = url
-            @multi.add(@easy)
-          end
-
-          def body = @easy.body
-        end
-
         def initialize(site, limit)
           super
           @multi = Curl::Multi.new
           @multi.max_connects = limit
           @handles = []
+          @places = {}.compare_by_identity
         end
 
         def get(requests)
@@ -54,16 +34,23 @@ module Bench
         end
 
         def handle
-          Handle.new(@multi, (site.ca_file if site.tls)) do |done|
-            @bodies[done.index] = done.body
-            ask(done) if @asked < @requests.size
+          Curl::Easy.new.tap do |easy|
+            easy.cacert = site.ca_file if site.tls
+            easy.on_complete { answered(easy) }
           end
         end
 
+        # The handle may be asked again from within.
+        def answered(handle)
+          @bodies[@places[handle]] = handle.body
+          ask(handle) if @asked < @requests.size
+        end
+
         def ask(handle)
-          index = @asked
+          handle.url = @requests[@asked]
+          @places[handle] = @asked
           @asked += 1
-          handle.ask(index, @requests[index])
+          @multi.add(handle)
         end
       end
     end
