@@ -12,6 +12,8 @@ module Plait
     # Reports as one page of HTML and SVG: no script, no network, no other file. The answer stands on the first screen, then a
     # section for each report: one drawing for each subject, the others and all figures folded below.
     class HtmlReport
+      include Markup
+
       # Nothing may run, and no outside address can be asked even by mistake.
       POLICY = "default-src 'none'; style-src 'unsafe-inline'"
       MANNER = "Every row ran in a fresh process, all rows in a new random order each round, after a warm-up; the results were " \
@@ -49,17 +51,13 @@ module Plait
 
       private
 
-      def text(value) = Markup.text(value)
-
-      def element(...) = Markup.element(...)
-
       def header
         table = AnswerTable.of(@records.flat_map { |record| record[:answers] })
         environments = @records.map { |record| Environment.line(record[:environment]) }.uniq
         lines = environments.map { |line| element(:p, text(line), class: "where") }
         warnings = @records.flat_map { |record| Tables.new(record).warnings }
-        "<header><h1>Plait lab</h1>#{lines.join}#{warned(warnings)}#{element(:div, Markup.grid(table), class: "answer")}" \
-          "#{Markup.list(table.notes, "notes")}</header>"
+        "<header><h1>Plait lab</h1>#{lines.join}#{warned(warnings)}#{element(:div, grid(table), class: "answer")}" \
+          "#{list(table.notes, "notes")}</header>"
       end
 
       def contents
@@ -75,8 +73,8 @@ module Plait
         notes = record.dig(:workload, :notes) + record[:notes]
         element(:section, [element(:h2, text(record.dig(:workload, :title))),
                            *record.dig(:workload, :description)&.then { |about| element(:p, text(about)) },
-                           Markup.list(Tables.new(record).mismatches, "differing"),
-                           *subjects, figures(record), Markup.list(notes, "notes")].join("\n"), id: "part#{place}")
+                           list(Tables.new(record).mismatches, "differing"),
+                           *subjects, figures(record), list(notes, "notes")].join("\n"), id: "part#{place}")
       end
 
       def warned(sentences) = sentences.map { |warning| element(:p, text(warning), class: "warning", role: "alert") }.join
@@ -100,7 +98,7 @@ module Plait
         prefix = "#{record.dig(:workload, :title)}: "
         shown = tables.map do |table|
           title = table.title.delete_prefix(prefix).sub(/\A./, &:upcase)
-          "#{element(:h4, text(title))}#{Markup.grid(table)}#{Markup.list(table.notes, "notes")}"
+          "#{element(:h4, text(title))}#{grid(table)}#{list(table.notes, "notes")}"
         end
         folded("The figures", shown.join)
       end
@@ -118,7 +116,7 @@ module Plait
         rows = facts.map { |name, value| element(:tr, element(:th, text(name), scope: "row") + element(:td, text(value))) }
         table = element(:table, element(:tbody, rows.join("\n")))
         element(:footer, "#{element(:h2, "How it was measured")}#{element(:p, text(MANNER))}" \
-                         "#{Markup.scrolled(table, "Where it was measured")}", id: "manner")
+                         "#{scrolled(table, "Where it was measured")}", id: "manner")
       end
 
       # @return [Array<Array(String, Object)>] names and values

@@ -10,12 +10,13 @@ module Plait
     class HtmlReport
       # Items per second against the limit, where rows differ in nothing else, and the fitted law of scalability.
       class Curve
+        include Markup
+
         HEIGHT = 260
         # Points of a fitted curve between the least and the largest limit.
         STEPS = 24
         # Percent of the width: marks nearer to each other would touch on a phone.
         TIGHT = 7
-        INK = "currentColor"
         LAW = "A dashed curve is the Universal Scalability Law, fitted to the medians."
 
         # @param rows [Array<Hash>] records of measured rows that do the same work
@@ -35,8 +36,8 @@ module Plait
         def to_html
           return if @rows.empty?
 
-          Markup.element(:figure, [Markup.element(:h4, "Throughput against the limit"), Markup.legend(colours), svg,
-                                   Markup.element(:figcaption, Markup.text(caption))].join)
+          parts = [element(:h4, "Throughput against the limit"), legend(colours), svg, element(:figcaption, text(caption))]
+          element(:figure, parts.join)
         end
 
         private
@@ -60,7 +61,7 @@ module Plait
             first = {}
             lines.to_h do |name, rows|
               mechanism = RowRecord.mechanism(rows.first)
-              [name, Markup.colour((first[mechanism] ||= name) == name ? mechanism : name)]
+              [name, colour((first[mechanism] ||= name) == name ? mechanism : name)]
             end
           end
         end
@@ -74,9 +75,8 @@ module Plait
 
         def svg
           drawn = lines.flat_map { |name, rows| line(rows, colours[name]) } + fits.flat_map { |name, law| curve(name, law) }
-          inner = Markup.element(:svg, (marks + drawn).join, x: "9%", y: 10, width: "88%", height: HEIGHT, overflow: "visible")
-          Markup.element(:svg, inner, width: "100%", height: HEIGHT + 50, xmlns: "http://www.w3.org/2000/svg", role: "img",
-                                      aria_label: caption)
+          inner = element(:svg, (marks + drawn).join, x: "9%", y: 10, width: "88%", height: HEIGHT, overflow: "visible")
+          element(:svg, inner, width: "100%", height: HEIGHT + 50, xmlns: XMLNS, role: "img", aria_label: caption)
         end
 
         def across = @across ||= Scale.new(@rows.map { |row| limit(row) }) { |mark| Quantity.count(mark) }
@@ -113,7 +113,7 @@ module Plait
           spreads = rows.map do |row|
             stroke(x(limit(row)), y(row[:items_per_s][:min]), x(limit(row)), y(row[:items_per_s][:max]), colour)
           end
-          dots = rows.map { |row| point(row).then { |cx, cy| Markup.element(:circle, cx: cx, cy: cy, r: 4, fill: colour) } }
+          dots = rows.map { |row| point(row).then { |cx, cy| element(:circle, cx: cx, cy: cy, r: 4, fill: colour) } }
           joins + spreads + dots
         end
 
@@ -128,12 +128,12 @@ module Plait
         end
 
         def stroke(from_x, from_y, to_x, to_y, colour, width: 1, opacity: nil, dashes: nil)
-          Markup.element(:line, x1: from_x, y1: from_y, x2: to_x, y2: to_y, stroke: colour, stroke_width: width,
-                                stroke_opacity: opacity, stroke_dasharray: dashes)
+          element(:line, x1: from_x, y1: from_y, x2: to_x, y2: to_y, stroke: colour, stroke_width: width,
+                         stroke_opacity: opacity, stroke_dasharray: dashes)
         end
 
         def label(words, left, top, anchor)
-          Markup.element(:text, Markup.text(words), x: left, y: top, text_anchor: anchor, fill: INK)
+          element(:text, text(words), x: left, y: top, text_anchor: anchor, fill: INK)
         end
       end
     end

@@ -10,8 +10,9 @@ module Plait
       # A drawing with a line for each row: its label, marks on a common axis, and the figure in words. A kind has a TITLE and a
       # CAPTION, and says what it shows of a row.
       class Lines
+        include Markup
+
         HEIGHT = 16
-        INK = "currentColor"
 
         # @param rows [Array<Hash>] records of measured rows that do the same work
         # @param use [String, nil] the label of the row to use
@@ -27,42 +28,41 @@ module Plait
           return if rows.empty?
 
           caption = "#{self.class::CAPTION}#{" The axis is logarithmic." if scale.logarithmic?}"
-          Markup.element(:figure, "#{head}#{legend}#{table}#{Markup.element(:figcaption, Markup.text(caption))}")
+          element(:figure, "#{head}#{legend}#{table}#{element(:figcaption, text(caption))}")
         end
 
         private
 
-        def head = Markup.element(:h4, self.class::TITLE)
+        def head = element(:h4, self.class::TITLE)
 
         # @return [Array<Hash>] rows that have what it shows
         def rows = @rows ||= @all.select { |row| figure(row) }
 
         def table
           body = [axis, *rows.map { |row| line(row) }].join("\n")
-          Markup.element(:table, Markup.element(:tbody, body), class: "lines")
+          element(:table, element(:tbody, body), class: "lines")
         end
 
         def line(row)
-          cells = [Markup.element(:th, Markup.text(row[:label]), scope: "row"),
-                   Markup.element(:td, svg(marks(row), height(row))),
-                   Markup.element(:td, Markup.text(words(row)), class: "right")]
-          Markup.element(:tr, cells.join, class: ("use" if row[:label] == @use))
+          cells = [element(:th, text(row[:label]), scope: "row"),
+                   element(:td, svg(marks(row), height(row))),
+                   element(:td, text(words(row)), class: "right")]
+          element(:tr, cells.join, class: ("use" if row[:label] == @use))
         end
 
         def axis
           texts = scale.marks.flat_map do |place, words|
             anchor = { 0.0..4.0 => "start", 96.0..100.0 => "end" }.find { |range, _| range.cover?(place) }&.last || "middle"
-            [Markup.element(:line, x1: "#{place}%", x2: "#{place}%", y1: 15, y2: 19, stroke: INK, stroke_opacity: 0.5),
-             Markup.element(:text, Markup.text(words), x: "#{place}%", y: 11, text_anchor: anchor, fill: INK)]
+            [element(:line, x1: "#{place}%", x2: "#{place}%", y1: 15, y2: 19, stroke: INK, stroke_opacity: 0.5),
+             element(:text, text(words), x: "#{place}%", y: 11, text_anchor: anchor, fill: INK)]
           end
-          texts << Markup.element(:line, x1: 0, x2: "100%", y1: 19, y2: 19, stroke: INK, stroke_opacity: 0.3)
+          texts << element(:line, x1: 0, x2: "100%", y1: 19, y2: 19, stroke: INK, stroke_opacity: 0.3)
           "<tr><td></td><td class=\"axis\">#{svg(texts, 20)}</td><td></td></tr>"
         end
 
         # The figures stand beside it as text.
-        def svg(elements, height = HEIGHT)
-          Markup.element(:svg, elements.join, width: "100%", height: height, xmlns: "http://www.w3.org/2000/svg",
-                                              aria_hidden: true)
+        def svg(elements, height)
+          element(:svg, elements.join, width: "100%", height: height, xmlns: XMLNS, aria_hidden: true)
         end
 
         def height(_row) = HEIGHT
@@ -70,13 +70,13 @@ module Plait
         def legend = ""
 
         def bar(from, to, colour, top: 2, height: HEIGHT - 4, **rest)
-          Markup.element(:rect, x: "#{from}%", width: "#{(to - from).round(2)}%", y: top, height: height, fill: colour, **rest)
+          element(:rect, x: "#{from}%", width: "#{(to - from).round(2)}%", y: top, height: height, fill: colour, **rest)
         end
 
-        def dot(place, row) = Markup.element(:circle, cx: "#{place}%", cy: HEIGHT / 2, r: 5, fill: colour(row))
+        def dot(place, row) = element(:circle, cx: "#{place}%", cy: HEIGHT / 2, r: 5, fill: colour(row))
 
         def rule(from, to)
-          Markup.element(:line, x1: "#{from}%", x2: "#{to}%", y1: HEIGHT / 2, y2: HEIGHT / 2, stroke: INK, stroke_width: 1.5)
+          element(:line, x1: "#{from}%", x2: "#{to}%", y1: HEIGHT / 2, y2: HEIGHT / 2, stroke: INK, stroke_width: 1.5)
         end
 
         def colour(row) = Markup.colour(RowRecord.mechanism(row))
@@ -205,8 +205,7 @@ module Plait
 
         def marks(row)
           median, most, far = figure(row).values_at(:p50, :max, :p99).map { |value| value && scale.place(value) }
-          mark = far && Markup.element(:line, x1: "#{far}%", x2: "#{far}%", y1: 2, y2: HEIGHT - 2, stroke: colour(row),
-                                              stroke_width: 4)
+          mark = far && element(:line, x1: "#{far}%", x2: "#{far}%", y1: 2, y2: HEIGHT - 2, stroke: colour(row), stroke_width: 4)
           [rule(median, most), *mark, dot(median, row)]
         end
 

@@ -7,6 +7,9 @@ module Plait
       module Markup
         # Labels and errors come from users' code.
         ESCAPES = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
+        # The colour of text, and the name of SVG.
+        INK = "currentColor"
+        XMLNS = "http://www.w3.org/2000/svg"
         # One colour for a mechanism in every drawing; readers with the usual kinds of colour blindness tell them apart, on
         # white and on black.
         COLOURS = { "sequence" => "#8a8a8a", "threads" => "#3b8fd6", "fibers" => "#e0822c", "hybrid" => "#a57fd1",
