@@ -8,16 +8,14 @@ require_relative "native"
 require_relative "options"
 require_relative "plan"
 require_relative "report"
+require_relative "../../plait/lib/plait/cli/exit_status"
 
 module Bench
   module Harness
     # A run of one subject, from the command line to the reports.
     class Command
-      OK = 0
-      FAILED = 1
-      USAGE = 2
-      CANT_CREATE = 73
-      INTERRUPTED = 130
+      include Plait::CLI::ExitStatus
+
       ROUNDS = 5
       QUICK_ROUNDS = 2
       ROOT = File.expand_path("../..", __dir__)
