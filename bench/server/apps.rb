@@ -7,9 +7,7 @@ Bench::Harness.define("computing-64") do |bench|
   bench.sizes connections: 64, seconds: [2, 1]
   contest = Bench::Server::Contest.new(bench, app: "computing")
   bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 1.0
-  contest.plait :hybrid
-  contest.also :threads, :fibers
-  contest.peers
+  contest.all :hybrid, :threads, :fibers
 end
 
 Bench::Harness.define("large-64") do |bench|
@@ -17,9 +15,7 @@ Bench::Harness.define("large-64") do |bench|
   bench.sizes connections: 64, seconds: [2, 1]
   contest = Bench::Server::Contest.new(bench, app: "large")
   bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 1.0
-  contest.plait :fibers
-  contest.also :threads
-  contest.peers
+  contest.all :fibers, :threads
 end
 
 Bench::Harness.define("rails-64") do |bench|

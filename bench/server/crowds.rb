@@ -7,18 +7,14 @@ Bench::Harness.define("burst-10000") do |bench|
   bench.title "10,000 connections opened at once, each asking again and again (--quick: 1,000)"
   bench.sizes connections: [10_000, 1_000], requests: 10, seconds: 12
   contest = Bench::Server::CrowdContest.new(bench)
-  contest.plait :fibers
-  contest.also :threads, :hybrid
-  contest.peers
+  contest.all :fibers, :threads, :hybrid
 end
 
 Bench::Harness.define("ramp-10000") do |bench|
   bench.title "10,000 connections opened within 3 seconds, each asking again and again (--quick: 1,000 within one)"
   bench.sizes connections: [10_000, 1_000], requests: 10, seconds: 14, ramp: [3, 1]
   contest = Bench::Server::CrowdContest.new(bench, ramp: bench[:ramp])
-  contest.plait :fibers
-  contest.also :threads
-  contest.peers
+  contest.all :fibers, :threads
 end
 
 Bench::Harness.define("idle-10000") do |bench|
@@ -27,7 +23,5 @@ Bench::Harness.define("idle-10000") do |bench|
   contest = Bench::Server::IdleContest.new(bench)
   bench.goal metric: "kb_per_connection", at_most: 0.5
   bench.goal metric: "growth_mb", at_most: 15
-  contest.plait :fibers
-  contest.also :threads
-  contest.peers
+  contest.all :fibers, :threads
 end

@@ -11,9 +11,7 @@ require_relative "support/contest"
     bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.62
     bench.goal metric: "cpu_us_per_request", of: "plait, threads", against: "iodine", at_most: 0.65
     bench.goal metric: "cpu_us_per_request", against: "puma", at_most: 0.12
-    contest.plait :fibers
-    contest.also :threads, :hybrid
-    contest.peers
+    contest.all :fibers, :threads, :hybrid
     contest.floor
   end
 end
@@ -44,9 +42,7 @@ Bench::Harness.define("hello-10000") do |bench|
   contest = Bench::Server::Contest.new(bench)
   bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.65
   bench.goal metric: "p99_ms", against: "iodine", at_most: 0.7
-  contest.plait :fibers
-  contest.also :threads
-  contest.peers
+  contest.all :fibers, :threads
   contest.floor
 end
 
@@ -55,9 +51,7 @@ Bench::Harness.define("closing-64") do |bench|
   bench.sizes connections: 64, seconds: [2, 1]
   contest = Bench::Server::Contest.new(bench, close: true)
   bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
-  contest.plait :fibers
-  contest.also :threads
-  contest.peers
+  contest.all :fibers, :threads
   contest.floor
 end
 
@@ -78,9 +72,7 @@ Bench::Harness.define("ab-64") do |bench|
   bench.sizes connections: 64, seconds: [2, 1]
   contest = Bench::Server::Contest.new(bench, generator: Bench::Server::Ab)
   bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.55
-  contest.plait :fibers
-  contest.also :threads
-  contest.peers
+  contest.all :fibers, :threads
 end
 
 Bench::Harness.define("browser-64") do |bench|

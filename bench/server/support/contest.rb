@@ -57,6 +57,13 @@ module Bench
         @bench.peer(row, gems: [gem, *@gems]) { |trial| measure(trial, ruby(name, threads)) }
       end
 
+      # Mechanisms of Plait, of which the first is judged, and all others.
+      def all(mechanism, *mechanisms)
+        plait mechanism
+        also(*mechanisms)
+        peers
+      end
+
       # All others.
       def peers
         peer "iodine", 1
