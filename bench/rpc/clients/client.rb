@@ -30,11 +30,14 @@ module Bench
             listener = TCPServer.new("127.0.0.1", 0)
             listener.listen(BACKLOG)
             tell.call(listener.addr[1])
-            loop { Thread.new(listener.accept, &answer) }
+            loop { Thread.new(prompt(listener.accept), &answer) }
           end
 
-          # @return [TCPSocket] to a server, that sends at once
-          def socket(port) = TCPSocket.new("127.0.0.1", port).tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) }
+          # @return [TCPSocket] to a server
+          def socket(port) = prompt(TCPSocket.new("127.0.0.1", port))
+
+          # @return [TCPSocket] the same; it sends at once
+          def prompt(socket) = socket.tap { socket.setsockopt(:TCP, :NODELAY, true) }
 
           # @yieldparam client [Client] in a thread of its own
           # @return [Array] what the block returned for each

@@ -14,7 +14,6 @@ module Bench
           private
 
           def answer(socket, service)
-            socket.setsockopt(:TCP, :NODELAY, true)
             MessagePack::Unpacker.new(socket).each do |_, id, method, arguments|
               socket.write([1, id, nil, service.public_send(method, *arguments)].to_msgpack)
             end

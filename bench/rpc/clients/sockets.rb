@@ -16,7 +16,6 @@ module Bench
           private
 
           def answer(socket, service)
-            socket.setsockopt(:TCP, :NODELAY, true)
             while (head = socket.read(HEAD_SIZE))
               what, number = head.unpack(HEAD)
               case what
