@@ -56,7 +56,6 @@ module Plait
       def call
         require_relative "../cli/fetch/run"
         require_relative "../cli/fetch/settings"
-        terminal.quiet = options["quiet"]
         Run.new(Settings.new(words, options), terminal).call
       end
     end

@@ -54,7 +54,6 @@ module Plait
                      "threads" => %w[bench], "seconds" => %w[bench] }.freeze
 
       def call
-        terminal.quiet = options["quiet"]
         word, *rest = words
         raise UsageError, "unknown \"plait rpc #{word}\"#{Suggestion.ending(word, WORDS)} There are #{WORDS.join(", ")}." unless
           WORDS.include?(word)

@@ -58,7 +58,6 @@ module Plait
       }.freeze
 
       def call
-        terminal.quiet = options["quiet"]
         return status if words.any?
         raise UsageError, "--json goes with plait shard status" if options["json"]
 

@@ -90,7 +90,6 @@ module Plait
       # @return [Integer] an exit status
       # @raise [UsageError] before anything was run
       def call
-        terminal.quiet = options["quiet"]
         outputs = Outputs.new(terminal) { |name| path(name) }
         measure(yield, **manner)
         conclude(outputs)

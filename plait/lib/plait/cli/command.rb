@@ -46,6 +46,7 @@ module Plait
       def run
         check_options
         check_words
+        terminal.quiet = options["quiet"]
         call
       end
 

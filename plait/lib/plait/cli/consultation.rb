@@ -23,7 +23,6 @@ module Plait
       # @return [Integer] an exit status
       # @raise [UsageError] before anything was run
       def call(path)
-        terminal.quiet = options["quiet"]
         terminal.reserve_output if options["json"]
         check_options(path)
         wanted = settings
