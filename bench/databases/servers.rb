@@ -11,8 +11,7 @@ Bench::Harness.define("mysql-1000") do |bench|
   contest.also :fibers, "mysql2"
   contest.also :threads, "trilogy"
   contest.also :hybrid, "trilogy"
-  contest.peer "puma", "trilogy"
-  contest.peer "puma", "mysql2"
+  contest.peer "puma", "trilogy", "mysql2"
   contest.peer "falcon", "trilogy"
 end
 
@@ -35,10 +34,8 @@ Bench::Harness.define("waiting-1000") do |bench|
   contest.plait :fibers, "mysql2"
   contest.also :fibers, "trilogy"
   contest.also :threads, "mysql2"
-  contest.peer "puma", "mysql2"
-  contest.peer "puma", "trilogy"
-  contest.peer "falcon", "mysql2"
-  contest.peer "falcon", "trilogy"
+  contest.peer "puma", "mysql2", "trilogy"
+  contest.peer "falcon", "mysql2", "trilogy"
 end
 
 Bench::Harness.define("waiting-10000") do |bench|

@@ -6,7 +6,6 @@ require_relative "../harness/definition"
 PEAK = Bench::Harness::Metric.figure("peak_mb", unit: "MB")
 LEFT = Bench::Harness::Metric.figure("left_mb", unit: "MB")
 IDLE = [Bench::Harness::Metric.figure("kib_per_client", unit: "KiB"), Bench::Harness::Metric.figure("idle_mb", unit: "MB")].freeze
-PEERS = { "nutcracker" => :Nutcracker }.freeze
 
 {
   "mset-92m" => [:mset, "MSET of 10,000 keys of 1 KiB with 8 KiB each", 6],
@@ -30,7 +29,7 @@ PEERS = { "nutcracker" => :Nutcracker }.freeze
     end
     bench.plait { |trial| take_part.call(trial, :Plait) }
     # twemproxy closes the connection at KEYS.
-    PEERS.each { |peer, contestant| bench.peer(peer) { |trial| take_part.call(trial, contestant) } } unless job == :keys
+    bench.peer("nutcracker") { |trial| take_part.call(trial, :Nutcracker) } unless job == :keys
   end
 end
 
@@ -47,5 +46,5 @@ Bench::Harness.define("idle-10k") do |bench|
     Bench::Shard::Idle.new(Bench::Shard::Contestants.const_get(contestant)).report(trial)
   end
   bench.plait { |trial| take_part.call(trial, :Plait) }
-  PEERS.each { |peer, contestant| bench.peer(peer) { |trial| take_part.call(trial, contestant) } }
+  bench.peer("nutcracker") { |trial| take_part.call(trial, :Nutcracker) }
 end

@@ -39,7 +39,9 @@ module Bench
       end
 
       # @param server [String] "puma" or "falcon"
-      def peer(server, driver) = enter(:peer, "#{server} + #{DRIVERS.fetch(driver)}", server, driver)
+      def peer(server, *drivers)
+        drivers.each { |driver| enter(:peer, "#{server} + #{DRIVERS.fetch(driver)}", server, driver) }
+      end
 
       def thread_per_connection(driver) = enter(:peer, "a thread per connection + #{driver}", "thread_per_connection", driver)
 
