@@ -15,9 +15,7 @@ require_relative "support/contest"
     bench.goal metric: "cpu_us_per_request", against: contest::FLOOR, at_most: body[:goal]
 
     entries = contest.new(bench, page: body[:page])
-    entries.plait :fibers
-    entries.peers "sockets, fibers", "curb, recycled", "async-http", "em-http-request", "httpx, batches", "typhoeus",
-                  "Net::HTTP keep-alive, fibers"
-    entries.floor
+    entries.all :fibers, "sockets, fibers", "curb, recycled", "async-http", "em-http-request", "httpx, batches", "typhoeus",
+                "Net::HTTP keep-alive, fibers"
   end
 end

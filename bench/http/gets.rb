@@ -19,12 +19,10 @@ Bench::Harness.define("get-612-fibers") do |bench|
   bench.goal metric: "peak_mb", at_most: 9
 
   entries = contest.new(bench, page: :small)
-  entries.plait :fibers
   # One after another, and so on one connection: the unit of a goal.
   entries.peers "Net::HTTP keep-alive"
-  entries.peers "sockets, fibers", "curb, recycled", "curb, Multi.get", "async-http", "em-http-request", "httpx, batches",
-                "typhoeus", "http.rb, fibers", "Net::HTTP keep-alive, fibers", "Net::HTTP, fibers"
-  entries.floor
+  entries.all :fibers, "sockets, fibers", "curb, recycled", "curb, Multi.get", "async-http", "em-http-request", "httpx, batches",
+              "typhoeus", "http.rb, fibers", "Net::HTTP keep-alive, fibers", "Net::HTTP, fibers"
 end
 
 Bench::Harness.define("get-612-threads") do |bench|
@@ -35,10 +33,8 @@ Bench::Harness.define("get-612-threads") do |bench|
   bench.goal metric: "cpu_us_per_request", against: contest::FLOOR, at_most: 2.22
 
   entries = contest.new(bench, page: :small)
-  entries.plait :threads
-  entries.peers "sockets, threads", "Net::HTTP, threads", "Net::HTTP keep-alive, threads",
-                "net-http-persistent, threads", "http.rb, threads", "httpx, threads"
-  entries.floor
+  entries.all :threads, "sockets, threads", "Net::HTTP, threads", "Net::HTTP keep-alive, threads",
+              "net-http-persistent, threads", "http.rb, threads", "httpx, threads"
 end
 
 Bench::Harness.define("get-612-sequence") do |bench|
@@ -48,10 +44,8 @@ Bench::Harness.define("get-612-sequence") do |bench|
   bench.metrics(*contest::COUNTED)
 
   entries = contest.new(bench, page: :small)
-  entries.plait :sequence
-  entries.peers "sockets", "curb, one handle", "Net::HTTP", "Net::HTTP keep-alive", "net-http-persistent", "http.rb",
-                "httpx", "typhoeus"
-  entries.floor
+  entries.all :sequence, "sockets", "curb, one handle", "Net::HTTP", "Net::HTTP keep-alive", "net-http-persistent", "http.rb",
+              "httpx", "typhoeus"
 end
 
 Bench::Harness.define("chunked") do |bench|
@@ -61,8 +55,6 @@ Bench::Harness.define("chunked") do |bench|
   bench.metrics(*contest::COUNTED)
 
   entries = contest.new(bench, page: :chunked)
-  entries.plait :fibers
-  entries.peers "sockets, fibers", "curb, recycled", "async-http", "em-http-request", "httpx, batches",
-                "Net::HTTP keep-alive, fibers"
-  entries.floor
+  entries.all :fibers, "sockets, fibers", "curb, recycled", "async-http", "em-http-request", "httpx, batches",
+              "Net::HTTP keep-alive, fibers"
 end

@@ -13,10 +13,8 @@ Bench::Harness.define("in-flight-1k") do |bench|
   bench.goal metric: "unanswered_peak", at_least: bench[:in_flight]
 
   entries = contest.new(bench, page: :small, latency: 50, counted: false)
-  entries.plait :fibers
-  entries.peers "sockets, fibers", "sockets, threads", "curb, recycled", "async-http", "em-http-request", "typhoeus",
-                "Net::HTTP keep-alive, fibers"
-  entries.floor
+  entries.all :fibers, "sockets, fibers", "sockets, threads", "curb, recycled", "async-http", "em-http-request", "typhoeus",
+              "Net::HTTP keep-alive, fibers"
 end
 
 # Answered after so long that all can be under way before the first answer comes: to open 10,000 connections takes even C
@@ -32,9 +30,7 @@ Bench::Harness.define("in-flight-10k") do |bench|
   bench.goal metric: "kb_per_request", at_most: 17.3
 
   entries = contest.new(bench, page: :small, latency: bench[:milliseconds], counted: false)
-  entries.plait :fibers
-  entries.peers "sockets, fibers", "curb, recycled", "async-http", "em-http-request"
-  entries.floor
+  entries.all :fibers, "sockets, fibers", "curb, recycled", "async-http", "em-http-request"
 end
 
 # The handshakes of 2,000 take seconds. What is left of a request is mostly OpenSSL's state.

@@ -39,6 +39,13 @@ module Bench
       # @param mechanism [Symbol] :fibers, :threads or :sequence
       def plait(mechanism) = enter(:plait, "plait", Roster::PLAIT.fetch(mechanism))
 
+      # Plait under a mechanism, peers, and the floor.
+      def all(mechanism, *names)
+        plait mechanism
+        peers(*names)
+        floor
+      end
+
       # Calls of a plain `get` under {::Plait.map}.
       # @param mechanism [Symbol] :fibers or :threads
       def map(mechanism) = enter(:plait, "plait", Roster::MAP.fetch(mechanism))
