@@ -76,8 +76,7 @@ module Plait
 
       # @return [void]
       def stop
-        @thread.kill
-        @thread.join
+        @thread.kill.join
       ensure
         @gvl.stop
         @socket&.close
