@@ -25,8 +25,7 @@ require_relative "support/crowd"
     end
 
     bench.floor("a Queue", gems: %w[plait]) do |trial|
-      pool = Queue.new
-      trial[:connections].times { pool << Object.new }
+      pool = Queue.new(Array.new(trial[:connections]) { Object.new })
       Bench::Databases::Crowd.new(trial, kind).measure do |&held|
         connection = pool.pop
         begin

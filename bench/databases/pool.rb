@@ -21,8 +21,7 @@ Bench::Harness.define("pool") do |bench|
   end
 
   bench.floor("a Queue") do |trial|
-    pool = Queue.new
-    16.times { pool << Object.new }
+    pool = Queue.new(Array.new(16) { Object.new })
     trial.measure(operations: trial[:times]) do |count|
       count.times.sum do
         connection = pool.pop

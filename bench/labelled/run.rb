@@ -48,8 +48,7 @@ module Labelled
       ratios.sort[ROUNDS / 2]
     end
 
-    def seconds(one, row)
-      on, limit = row
+    def seconds(one, (on, limit))
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       Plait.map(one.items, on: on, limit: limit, &one.body)
       Process.clock_gettime(Process::CLOCK_MONOTONIC) - began

@@ -5,13 +5,12 @@ require_relative "../harness/meter"
 require_relative "support/contest"
 
 contest = Bench::RPC::Contest
+metric = Bench::Harness::Metric
 
 Bench::Harness.define("memory-64-mb") do |bench|
   bench.title "the peak of memory over the base when one answer of 64 MiB comes, and is kept"
   bench.sizes bytes: 64 << 20
-  client_peak = Bench::Harness::Metric.figure("client_mb", unit: "MB")
-  server_peak = Bench::Harness::Metric.figure("server_mb", unit: "MB")
-  bench.metrics client_peak, server_peak
+  bench.metrics metric.figure("client_mb", unit: "MB"), metric.figure("server_mb", unit: "MB")
   bench.goal metric: "client_mb", at_most: 64 * 1.048576 * 1.1
   bench.goal metric: "server_mb", at_most: 64 * 1.048576 * 0.1
   contest.enter(bench, holds: [bench[:bytes]]) do |trial, type, server|
@@ -32,8 +31,7 @@ end
 Bench::Harness.define("idle-10k") do |bench|
   bench.title "the memory of a server for 10,000 connected clients that say nothing (--quick: 1,000)"
   bench.sizes clients: [10_000, 1_000]
-  memory = Bench::Harness::Metric.figure("server_mb", unit: "MB")
-  bench.metrics memory
+  bench.metrics metric.figure("server_mb", unit: "MB")
   bench.goal metric: "server_mb", at_most: 15
   contest.enter(bench, peers: [contest::RAW, contest::OLD]) do |trial, type, server|
     client = type.new(server.port)

@@ -45,8 +45,7 @@ module Bench
       end
 
       def drain(source, results)
-        while (pair = source.shift)
-          item, index = pair
+        while (item, index = source.shift)
           results[index] = yield(item)
         end
       end

@@ -14,9 +14,7 @@ module Bench
       # @yieldreturn [#get, #close] the session of one worker
       # @return [Array] what the sessions got, in the order of the requests
       def map(on, limit, requests, &open)
-        jobs = Queue.new
-        requests.each_index { |index| jobs << index }
-        jobs.close
+        jobs = Queue.new(requests.each_index.to_a).close
         results = Array.new(requests.size)
         send(on, [limit, requests.size].min) { work(open.call, jobs, requests, results) }
         results
