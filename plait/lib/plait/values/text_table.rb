@@ -64,9 +64,7 @@ module Plait
     # Control characters in a label or an error's message must not reach the terminal as commands.
     def clean(cell) = cell.to_s.scrub("?").gsub(/[[:cntrl:]]+/, " ")
 
-    def natural_widths
-      @columns.each_index.map { |index| [@columns, *@rows].map { |row| display(row[index].to_s) }.max }
-    end
+    def natural_widths = @columns.each_index.map { |index| [@columns, *@rows].map { |row| display(row[index].to_s) }.max }
 
     def fit(least)
       shrink(@columns.size - 1, NARROWEST_PROSE, [@width, WIDEST_PROSE].min) if prose?
@@ -97,9 +95,7 @@ module Plait
       [line([*row.first(prose), first]), *rest.map { |text| margin + text }]
     end
 
-    def line(cells)
-      ((" " * INDENT) + @shown.map { |index| pad(cells[index].to_s, index) }.join(" " * GAP)).rstrip
-    end
+    def line(cells) = ((" " * INDENT) + @shown.map { |index| pad(cells[index].to_s, index) }.join(" " * GAP)).rstrip
 
     def pad(cell, index)
       cell = shorten(cell, @widths[index])

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "plait/values/system_reason"
+require "plait/values/errors"
 
 class SystemReasonTest < Minitest::Test
   REASON = Plait.const_get(:SystemReason)
