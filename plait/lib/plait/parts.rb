@@ -19,9 +19,7 @@ module Plait
     # A file that can't be loaded must not keep the others from working.
     # @param wanted [Array<String>] names
     # @return [Array<String>] the names of the files that are loaded now
-    def load(wanted = names)
-      files.slice(*wanted).select { |name, file| load_one(name, file) }.keys.sort
-    end
+    def load(wanted = names) = files.slice(*wanted).select { |name, file| load_one(name, file) }.keys.sort
 
     private
 

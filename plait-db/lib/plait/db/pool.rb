@@ -31,9 +31,7 @@ module Plait
       @lock = Mutex.new
 
       class << self
-        def for(pool)
-          take.tap { |key| ObjectSpace.define_finalizer(pool, giving_back(key)) }
-        end
+        def for(pool) = take.tap { |key| ObjectSpace.define_finalizer(pool, giving_back(key)) }
 
         private
 

@@ -49,9 +49,7 @@ module Plait
 
         # The rows of the statement that was just sent come in parts.
         # @param rows [Integer] in a part, where libpq can (17 and later): else one
-        def fetch_row_by_row(rows)
-          respond_to?(:set_chunked_rows_mode) ? set_chunked_rows_mode(rows) : set_single_row_mode
-        end
+        def fetch_row_by_row(rows) = respond_to?(:set_chunked_rows_mode) ? set_chunked_rows_mode(rows) : set_single_row_mode
 
         # In the child of a fork: turns the descriptor into one of the null device.
         def drop_socket

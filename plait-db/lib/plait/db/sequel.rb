@@ -126,13 +126,9 @@ module Plait
           Commit.watch(self, ->(error) { refused?(connection, error) }) { super }
         end
 
-        def refused?(connection, error)
-          database_error_classes.any? { |kind| error.is_a?(kind) } && !Cut.off?(connection)
-        end
+        def refused?(connection, error) = database_error_classes.any? { |kind| error.is_a?(kind) } && !Cut.off?(connection)
 
-        def rollback_transaction(connection, *)
-          Cut.off?(connection) ? Cut.break_off(connection) : super
-        end
+        def rollback_transaction(connection, *) = Cut.off?(connection) ? Cut.break_off(connection) : super
       end
 
       private_constant :Discarding, :Choice, :Connecting, :Transactions

@@ -129,9 +129,7 @@ module Plait
       end
 
       # Never asks a name server.
-      def numeric
-        Addrinfo.getaddrinfo(@host, @port, nil, :STREAM, nil, Socket::AI_NUMERICHOST).first
-      end
+      def numeric = Addrinfo.getaddrinfo(@host, @port, nil, :STREAM, nil, Socket::AI_NUMERICHOST).first
     end
   end
 end

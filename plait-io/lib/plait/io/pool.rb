@@ -97,9 +97,7 @@ module Plait
       # Brings a connection back: to the checkout that has waited longest, or into the pool. A closed one gives its place to a
       # waiting checkout.
       # @raise [UsageError] when it is not checked out
-      def checkin(connection)
-        change { inherited?(connection) ? [] : @state.give_back(connection) }
-      end
+      def checkin(connection) = change { inherited?(connection) ? [] : @state.give_back(connection) }
 
       # Lets others have a busy connection if there is no room, and closes it in time as an idle one, until it is reclaimed.
       def spare(connection) = change { @state.spare(connection) }
@@ -108,9 +106,7 @@ module Plait
       def reclaim(connection) = locked { @state.reclaim(connection) }
 
       # Closes a connection that can't be used again, and gives its place to the checkout that has waited longest.
-      def discard(connection)
-        change { !inherited?(connection) && @state.strike(connection) ? [connection] : [] }
-      end
+      def discard(connection) = change { !inherited?(connection) && @state.strike(connection) ? [connection] : [] }
 
       # @return [Boolean] whether a busy connection had been used before it was checked out: when it turns out to be
       #   closed before any byte of an answer has come, the peer may have closed it before the request

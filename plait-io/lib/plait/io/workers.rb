@@ -90,9 +90,7 @@ module Plait
 
       def all = @slots.flat_map(&:workers)
 
-      def hire(index)
-        Worker.begin([*all.map(&:link), *@uplink]) { |link| Life.new(index, link, @plan).live(&@work) }
-      end
+      def hire(index) = Worker.begin([*all.map(&:link), *@uplink]) { |link| Life.new(index, link, @plan).live(&@work) }
 
       def look
         look_after_slots

@@ -348,9 +348,7 @@ module Plait
 
       # @return [ReadTimeout]
       # @api private
-      def late_answer(future)
-        ReadTimeout.new("#{peer} did not answer #{future.method_name} in time", endpoint: @endpoint)
-      end
+      def late_answer(future) = ReadTimeout.new("#{peer} did not answer #{future.method_name} in time", endpoint: @endpoint)
 
       # @return [UsageError]
       # @api private
@@ -395,9 +393,7 @@ module Plait
       def aside(&wait) = @dispatcher.respond_to?(:aside) ? @dispatcher.aside(self, &wait) : yield
 
       # (A server's reader holds interrupts back already, see {#read_available}.)
-      def take(incoming)
-        @served ? @dispatcher.take(incoming) : Thread.handle_interrupt(NEVER) { @dispatcher.take(incoming) }
-      end
+      def take(incoming) = @served ? @dispatcher.take(incoming) : Thread.handle_interrupt(NEVER) { @dispatcher.take(incoming) }
 
       def broken(reason, fate, retry_safe)
         reason.exception("#{peer}: #{reason.message}; #{fate}").tap { |error| error.retry_safe = retry_safe }

@@ -50,9 +50,7 @@ module Plait
 
         private
 
-        def own(format)
-          ->(error) { error.respond_to?(:to_rpc_error) ? error.to_rpc_error : format.call(error) }
-        end
+        def own(format) = ->(error) { error.respond_to?(:to_rpc_error) ? error.to_rpc_error : format.call(error) }
       end
     end
     private_constant :ErrorFormat

@@ -168,9 +168,7 @@ module Plait
         class Combined < Common
           private
 
-          def more(env)
-            %w[HTTP_REFERER HTTP_USER_AGENT].map { |name| " \"#{env[name] ? quoted(env[name]) : "-"}\"" }.join
-          end
+          def more(env) = %w[HTTP_REFERER HTTP_USER_AGENT].map { |name| " \"#{env[name] ? quoted(env[name]) : "-"}\"" }.join
         end
 
         # An object a line.

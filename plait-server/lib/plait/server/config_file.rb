@@ -101,9 +101,7 @@ module Plait
       # As Puma has it.
       # @param number [Numeric, Symbol] seconds, :immediately or :forever; see {#drain}
       # @return [void]
-      def force_shutdown_after(number = :forever)
-        drain({ immediately: 0, forever: Float::INFINITY }.fetch(number, number))
-      end
+      def force_shutdown_after(number = :forever) = drain({ immediately: 0, forever: Float::INFINITY }.fetch(number, number))
 
       # @param number [Numeric] seconds in which a worker that is replaced still answers on connections that are open
       # @return [void]
@@ -133,9 +131,7 @@ module Plait
       # @param number [Integer, String]
       # @param host [String]
       # @return [void]
-      def port(number, host = @host)
-        bind("tcp://#{bracketed(host)}:#{count(:port, number, from: 0)}")
-      end
+      def port(number, host = @host) = bind("tcp://#{bracketed(host)}:#{count(:port, number, from: 0)}")
 
       # As Puma has it: for {#port} where it says none, from then on.
       # @param host [String]

@@ -64,9 +64,7 @@ module Plait
       def places = binds.empty? ? [BIND] : binds
 
       # @return [Hash{Symbol => Object}] for {Server#initialize}, without options of workers
-      def options
-        { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking }.compact.merge(server)
-      end
+      def options = { on: on, limit: limit, queue: queue, early_hints: early_hints, blocking: blocking }.compact.merge(server)
 
       # @param notice [#call]
       # @return [Io::Workers::Plan] of the workers that call the app

@@ -161,9 +161,7 @@ module Plait
       # What the workers share is what none of them writes to.
       def tidy = Process.respond_to?(:warmup) ? Process.warmup : GC.start
 
-      def name_process(index)
-        Process.setproctitle("plait: worker #{index} [#{File.basename(Dir.pwd)}]")
-      end
+      def name_process(index) = Process.setproctitle("plait: worker #{index} [#{File.basename(Dir.pwd)}]")
     end
   end
 end

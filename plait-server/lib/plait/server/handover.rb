@@ -80,9 +80,7 @@ module Plait
       end
 
       # Without proc(5), Ruby's own options are lost; RUBYOPT is kept.
-      def words
-        File.exist?(WORDS) ? File.binread(WORDS).split("\0") : [RbConfig.ruby, $PROGRAM_NAME, *@arguments]
-      end
+      def words = File.exist?(WORDS) ? File.binread(WORDS).split("\0") : [RbConfig.ruby, $PROGRAM_NAME, *@arguments]
 
       # Why a program ends before it can tell the master (a gem is missing, say) is on its standard error only.
       # @return [IO] for that, read by a process that has no parent to wait for it

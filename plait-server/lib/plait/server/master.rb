@@ -267,9 +267,7 @@ module Plait
         @workers.restart
       end
 
-      def hang_up
-        @logs.any? ? Thread.new { reopen } : stop
-      end
+      def hang_up = @logs.any? ? Thread.new { reopen } : stop
 
       def reopen
         @logs.reopen if @workers

@@ -29,9 +29,7 @@ module Plait
         private
 
         # On the loop of the app, if that has one.
-        def beside(&half)
-          Fiber.current_scheduler ? Fiber.schedule(&half) : Thread.new(&half)
-        end
+        def beside(&half) = Fiber.current_scheduler ? Fiber.schedule(&half) : Thread.new(&half)
       end
 
       # @param stream [Io::Stream] of the peer

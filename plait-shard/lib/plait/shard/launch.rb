@@ -182,9 +182,7 @@ module Plait
         @thread.report_on_exception = false
       end
 
-      def close
-        @thread.kill.join
-      end
+      def close = @thread.kill.join
 
       private
 

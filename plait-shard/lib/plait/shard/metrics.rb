@@ -55,9 +55,7 @@ module Plait
       def of_nodes(key) = @nodes.to_h { |node| [{ node: node[:address] }, number(node[key])] }
 
       # By rank: each name of a key would be a new series, without end.
-      def of_hot_keys
-        @hot_keys.each.with_index(1).to_h { |hot, rank| [{ rank: rank }, hot[:per_second].round(1)] }
-      end
+      def of_hot_keys = @hot_keys.each.with_index(1).to_h { |hot, rank| [{ rank: rank }, hot[:per_second].round(1)] }
 
       def number(value) = { true => 1, false => 0 }.fetch(value, value)
 

@@ -66,9 +66,7 @@ module Plait
       # An interrupt comes while it waits for nodes, or after it: else both planes would serve.
       # @param settings [Settings] of the next one
       # @param within [Numeric, nil] seconds for clients of earlier planes; nil: they may stay
-      def replace(settings, within)
-        Thread.handle_interrupt(Object => :on_blocking) { exchange_at_once(settings, within) }
-      end
+      def replace(settings, within) = Thread.handle_interrupt(Object => :on_blocking) { exchange_at_once(settings, within) }
 
       # No client is served while the block runs; new connections wait. If it raises, all is as before. Another change waits.
       # @param settings [Settings] of the next one

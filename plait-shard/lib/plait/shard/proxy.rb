@@ -195,9 +195,7 @@ module Plait
 
       # @return [Hash{Symbol => Array<Socket>}] copies of the listening sockets, for a proxy that takes over: the kernel accepts
       #   connections while one is open. The caller closes them.
-      def sockets
-        { listen: @planes.listeners, metrics: [@endpoint&.socket].compact }
-      end
+      def sockets = { listen: @planes.listeners, metrics: [@endpoint&.socket].compact }
 
       # @return [Placement]
       # @raise [ConnectionError, RemoteError, TimeoutError] before {#start}: no node of a cluster, or no Sentinel, answers

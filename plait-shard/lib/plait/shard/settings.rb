@@ -121,9 +121,7 @@ module Plait
 
       # @return [Array<(String, String)>] for each node: its packed address, and its name
       # @raise [ResolveError]
-      def addresses(topology = self.topology)
-        topology.masters.map { |node| [access.address(node).to_sockaddr, node.to_s] }
-      end
+      def addresses(topology = self.topology) = topology.masters.map { |node| [access.address(node).to_sockaddr, node.to_s] }
 
       # @param encrypts [Boolean] whether clients speak TLS
       # @param room [Integer] for nodes

@@ -31,9 +31,7 @@ module Plait
       def nodes = [*masters, *replicas.flatten, *others]
 
       # @return [Boolean] whether each key is at the same address with both, and so are the replicas
-      def same_as?(other)
-        partial == other.partial && placement.same_as?(other.placement) && addresses == other.addresses
-      end
+      def same_as?(other) = partial == other.partial && placement.same_as?(other.placement) && addresses == other.addresses
 
       protected
 

@@ -24,9 +24,7 @@ module Plait
         "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
       end
 
-      def executor(attempt, limit:)
-        Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit)
-      end
+      def executor(attempt, limit:) = Fiber.current_scheduler ? Guest.new(attempt, limit) : own.new(attempt, limit)
 
       # One whose loop turns in a thread of its own, wherever the caller is.
       # @param finished [Thread::Queue] gets the outcomes, and what {ThreadedHost#receive} raises

@@ -10,9 +10,7 @@ module Plait
     # of the run have been seen to block. Not what Ruby 3.4 and later offers: among it is close(2), and a cancelled item would
     # leave before its file is closed.
     class Hybrid < Fibers
-      def executor(attempt, limit:)
-        super(BlockingDetector.new(attempt), limit: limit)
-      end
+      def executor(attempt, limit:) = super(BlockingDetector.new(attempt), limit: limit)
 
       # Decides for each item of a run whether it runs in its fiber or on the pool.
       #

@@ -36,9 +36,7 @@ module Plait
       # @param error [Exception] that ended the worker of an item
       # @param attempts [Integer] made so far
       # @return [Boolean] whether another one is to run it again
-      def again?(error, attempts)
-        !error.is_a?(DeadlineExceeded) && !@deadline&.expired? && @retries.again?(error, attempts)
-      end
+      def again?(error, attempts) = !error.is_a?(DeadlineExceeded) && !@deadline&.expired? && @retries.again?(error, attempts)
 
       private
 

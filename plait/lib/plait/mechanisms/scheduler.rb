@@ -199,9 +199,7 @@ module Plait
 
     # Raises an exception in a fiber, at the point where it waits. Safe from any thread.
     # @yieldreturn [Boolean] whether it still concerns that fiber, asked at the moment of delivery
-    def interrupt(fiber, exception, message = nil, &valid)
-      enter(Interrupt.new(fiber, exception, message, &valid))
-    end
+    def interrupt(fiber, exception, message = nil, &valid) = enter(Interrupt.new(fiber, exception, message, &valid))
 
     # Calls the block on the loop, between two fibers: it must not wait. Safe from any thread.
     # @api private

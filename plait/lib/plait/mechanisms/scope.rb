@@ -113,9 +113,7 @@ module Plait
 
     private
 
-    def return_task(task, value, error, returned)
-      returned || error ? finish(task, value, error) : thread_ended(task)
-    end
+    def return_task(task, value, error, returned) = returned || error ? finish(task, value, error) : thread_ended(task)
 
     def clear
       @lock = Mutex.new

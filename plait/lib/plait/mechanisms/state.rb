@@ -30,9 +30,7 @@ module Plait
         # Removes the state that the last item has left. In a thread that runs one item at a time `own` is nil.
         # @param own [Own, nil] of the current fiber
         # @return [Own, nil] for the next call
-        def clear(own = nil)
-          left?(own) ? wipe(own) : own
-        end
+        def clear(own = nil) = left?(own) ? wipe(own) : own
 
         # @return [Hash, nil] entries of the current fiber's storage that its items inherit; nil: none
         def storage

@@ -140,9 +140,7 @@ module Plait
         false
       end
 
-      def unused?(entry, now)
-        @options.idle_timeout && now >= entry.good_until - @options.check_after + @options.idle_timeout
-      end
+      def unused?(entry, now) = @options.idle_timeout && now >= entry.good_until - @options.check_after + @options.idle_timeout
 
       def lifetime = @options.max_lifetime ? @options.max_lifetime * rand(0.9..1.0) : Float::INFINITY
     end

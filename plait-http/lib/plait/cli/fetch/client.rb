@@ -66,9 +66,7 @@ module Plait
 
         def timeouts(seconds) = { connect: [CONNECT, seconds].min, first_byte: seconds, read: seconds, total: seconds }
 
-        def given_up(job)
-          Result.failure("retry_after", "#{job.host} asks not to be called for a long time (Retry-After)")
-        end
+        def given_up(job) = Result.failure("retry_after", "#{job.host} asks not to be called for a long time (Retry-After)")
 
         def wait_until(moment)
           while (left = moment - Deadline.now).positive? && !@stopped

@@ -23,9 +23,7 @@ module Plait
         end
 
         # @param request [Request] where a redirect leads to
-        def follow(request)
-          Message.new(@client, request, @retries, trusted: @trusted && request.origin == @request.origin)
-        end
+        def follow(request) = Message.new(@client, request, @retries, trusted: @trusted && request.origin == @request.origin)
 
         # @return [String] whole
         # @raise [UsageError, LocalProtocolError]

@@ -215,9 +215,7 @@ module Plait
           @reason = REASONS.fetch(code, :rejected)
         end
 
-        def error
-          CertificateError.new("#{@endpoint} was not trusted: #{text}", reason: @reason, endpoint: @endpoint)
-        end
+        def error = CertificateError.new("#{@endpoint} was not trusted: #{text}", reason: @reason, endpoint: @endpoint)
 
         private
 

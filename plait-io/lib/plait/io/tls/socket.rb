@@ -26,19 +26,13 @@ module Plait
         end
 
         # As OpenSSL's.
-        def read_nonblock(length, buffer = nil, exception: true)
-          @entered.synchronize { super }
-        end
+        def read_nonblock(length, buffer = nil, exception: true) = @entered.synchronize { super }
 
         # As OpenSSL's.
-        def write_nonblock(bytes, exception: true)
-          @entered.synchronize { super }
-        end
+        def write_nonblock(bytes, exception: true) = @entered.synchronize { super }
 
         # Tells the peer that nothing more comes. Others may still read.
-        def say_goodbye
-          @entered.synchronize { stop }
-        end
+        def say_goodbye = @entered.synchronize { stop }
 
         # Says goodbye, and closes.
         def close

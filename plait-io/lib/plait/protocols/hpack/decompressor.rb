@@ -51,9 +51,7 @@ module Plait
           raise TooLarge, "the header list exceeds #{@largest} bytes" if @size > @largest
         end
 
-        def indexed(number)
-          (number.positive? && @table[number]) || raise(Error, "the number #{number} is not in the table")
-        end
+        def indexed(number) = (number.positive? && @table[number]) || raise(Error, "the number #{number} is not in the table")
 
         def literal(mask)
           number = number(mask)
@@ -96,9 +94,7 @@ module Plait
           coded ? decoded(bytes) : bytes.freeze
         end
 
-        def decoded(bytes)
-          @texts[bytes] || Huffman.decode(bytes).freeze.tap { |text| remember(bytes, text) }
-        end
+        def decoded(bytes) = @texts[bytes] || Huffman.decode(bytes).freeze.tap { |text| remember(bytes, text) }
 
         def remember(bytes, text)
           return if bytes.bytesize > SHORT

@@ -61,9 +61,7 @@ module Plait
         # @param name [String] "timeout" or "max"
         # @param field [String, nil] the value of Keep-Alive
         # @return [Integer, nil] the last such number
-        def kept(name, field)
-          field.to_s.scan(/(?:\A|,)[ \t]*#{name}=(\d{1,9})(?=[ \t]*(?:,|\z))/i).last&.first&.to_i
-        end
+        def kept(name, field) = field.to_s.scan(/(?:\A|,)[ \t]*#{name}=(\d{1,9})(?=[ \t]*(?:,|\z))/i).last&.first&.to_i
 
         # A request that is on its way when the time ends would be lost.
         # @param seconds [Integer, nil] for which the peer says it keeps an idle connection

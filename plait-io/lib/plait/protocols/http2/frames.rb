@@ -240,9 +240,7 @@ module Plait
           value <= LARGEST_WINDOW ? value : raise(broken(:flow_control_error, "INITIAL_WINDOW_SIZE #{value}"))
         end
 
-        def frame_of(value)
-          FRAMES.cover?(value) ? value : raise(broken(:protocol_error, "MAX_FRAME_SIZE #{value}"))
-        end
+        def frame_of(value) = FRAMES.cover?(value) ? value : raise(broken(:protocol_error, "MAX_FRAME_SIZE #{value}"))
 
         def broken(code, what) = Violation.new(code, what, "§6.5")
       end

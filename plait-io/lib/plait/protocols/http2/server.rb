@@ -137,9 +137,7 @@ module Plait
           raise broken(:protocol_error, "a request on stream #{id}", "§5.1.1") if id.even?
         end
 
-        def stranger(block, fields)
-          block.id > @last ? open_stream(block, fields) : ended(block.id)
-        end
+        def stranger(block, fields) = block.id > @last ? open_stream(block, fields) : ended(block.id)
 
         def open_stream(block, fields)
           @last = block.id

@@ -49,9 +49,7 @@ module Plait
 
         def count(option) = options[option]&.then { |text| Arguments.count("--#{option}", text) }
 
-        def mechanism
-          (options["on"] || "threads").split("+").map(&:to_sym).then { |names| names.one? ? names.first : names }
-        end
+        def mechanism = (options["on"] || "threads").split("+").map(&:to_sym).then { |names| names.one? ? names.first : names }
 
         def urls = options["listen"] ? Arguments.words("--listen", options["listen"]) : [LISTEN]
 

@@ -247,9 +247,7 @@ module Plait
           ConnectTimeout.new(what, endpoint: @endpoint, phase: :connect)
         end
 
-        def closed_here
-          ConnectionClosed.new("the client of #{@endpoint} is closed", endpoint: @endpoint, retry_safe: true)
-        end
+        def closed_here = ConnectionClosed.new("the client of #{@endpoint} is closed", endpoint: @endpoint, retry_safe: true)
       end
       private_constant :Options, :Dialer, :ReconnectingConnection
     end

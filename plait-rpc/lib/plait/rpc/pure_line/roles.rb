@@ -26,9 +26,7 @@ module Plait
 
         # @return [Boolean] whether it can't go on before the current code ends: it is on the same thread, below a signal
         #   handler, or in a fiber whose loop can't run
-        def below?
-          @thread.equal?(Thread.current) && (@home.equal?(Fiber.current) || Lock.scheduler.nil?)
-        end
+        def below? = @thread.equal?(Thread.current) && (@home.equal?(Fiber.current) || Lock.scheduler.nil?)
 
         def satisfied? = @future ? @future.settled? : @satisfied.call
 

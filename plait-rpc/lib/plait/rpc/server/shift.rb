@@ -144,9 +144,7 @@ module Plait
 
         # Serves until the stop signal is set, and then until all is answered or the time for that is up.
         # @raise [Exception] that ended it
-        def run
-          Survival.shielding_loop(@handler) { serve }
-        end
+        def run = Survival.shielding_loop(@handler) { serve }
 
         def close = @board.peers.each { |peer| peer.connection.close("the server has stopped") }
 

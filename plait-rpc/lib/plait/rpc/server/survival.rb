@@ -57,9 +57,7 @@ module Plait
           # Runs methods, which {ThreadGuard.lowered} opens for exceptions.
           # @return [Object, nil] the block's value
           # @raise [Exception] that of the block
-          def of(&block)
-            Lock.scheduler ? of_fiber(&block) : ThreadGuard.guards(Thread.current).last.open(&block)
-          end
+          def of(&block) = Lock.scheduler ? of_fiber(&block) : ThreadGuard.guards(Thread.current).last.open(&block)
 
           private
 

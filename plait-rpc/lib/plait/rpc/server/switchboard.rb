@@ -63,9 +63,7 @@ module Plait
         def to_io = @connection.to_io
 
         # @return [Boolean] whether it waits for anything
-        def busy?
-          @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
-        end
+        def busy? = @in_flight.positive? || @owed.positive? || @connection.pending.positive? || @connection.unsent.positive?
       end
 
       # The connections: which of them send, may send nothing more for now, or were silent for too long. An idle one costs its

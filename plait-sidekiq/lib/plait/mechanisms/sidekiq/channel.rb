@@ -254,9 +254,7 @@ module Plait
         end
 
         # @return [Float, nil] the score; nil: there is no such copy
-        def add(copy, number)
-          @redis.with { |redis| redis.call("ZADD", @copies, "XX", "INCR", number, copy) }&.to_f
-        end
+        def add(copy, number) = @redis.with { |redis| redis.call("ZADD", @copies, "XX", "INCR", number, copy) }&.to_f
 
         def pipeline(&block) = @redis.with { |redis| redis.pipelined(&block) }
 

@@ -173,9 +173,7 @@ module Plait
           end
         end
 
-        def dead?(task)
-          lasts?(@gone[task.process], @patience.disconnected) || lasts?(@silent[task.worker], @patience.silent)
-        end
+        def dead?(task) = lasts?(@gone[task.process], @patience.disconnected) || lasts?(@silent[task.worker], @patience.silent)
 
         # Taken from the queue, and not reserved: the process that took it was killed just then.
         def vanished(waiting)

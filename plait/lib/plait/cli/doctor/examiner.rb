@@ -29,9 +29,7 @@ module Plait
         def limited(name, value, text, hint = nil) = check(name, :limited, value, text, hint)
 
         # Says the hint only of a number that is too small.
-        def judge(name, value, needed, text, hint)
-          value >= needed ? ok(name, value, text) : limited(name, value, text, hint)
-        end
+        def judge(name, value, needed, text, hint) = value >= needed ? ok(name, value, text) : limited(name, value, text, hint)
 
         def missing(name, text, hint = nil) = check(name, :missing, nil, text, hint)
 

@@ -132,9 +132,7 @@ module Plait
                          stroke_opacity: opacity, stroke_dasharray: dashes)
         end
 
-        def label(words, left, top, anchor)
-          element(:text, text(words), x: left, y: top, text_anchor: anchor, fill: INK)
-        end
+        def label(words, left, top, anchor) = element(:text, text(words), x: left, y: top, text_anchor: anchor, fill: INK)
       end
     end
   end

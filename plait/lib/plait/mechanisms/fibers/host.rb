@@ -67,9 +67,7 @@ module Plait
 
         private
 
-        def start(run)
-          @loop.spawn(run)
-        end
+        def start(run) = @loop.spawn(run)
 
         def deliver(outcome)
           return unless outcome

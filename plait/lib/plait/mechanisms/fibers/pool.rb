@@ -171,9 +171,7 @@ module Plait
         def start(run) = @loop.spawn(run)
 
         # An interrupted run delivers nil, which wakes {#settle}.
-        def deliver(outcome)
-          @finished << outcome
-        end
+        def deliver(outcome) = @finished << outcome
 
         def settle
           @kept = []

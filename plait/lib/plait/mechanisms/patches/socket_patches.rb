@@ -11,9 +11,7 @@ module Plait
       module SlowStart
         def self.install = ::TCPSocket.prepend(self)
 
-        def initialize(*arguments, **options)
-          Patches.scheduler ? super(*arguments, fast_fallback: false, **options) : super
-        end
+        def initialize(*arguments, **options) = Patches.scheduler ? super(*arguments, fast_fallback: false, **options) : super
       end
 
       private_constant :SlowStart

@@ -188,9 +188,7 @@ module Plait
           @tasks.each_value.take(@width).select { |task| task.ends <= @taken }
         end
 
-        def death
-          WorkerDied.new("the worker process #{@child.pid} that ran this item #{ending}", status: @child.status)
-        end
+        def death = WorkerDied.new("the worker process #{@child.pid} that ran this item #{ending}", status: @child.status)
 
         # @return [String] how it ended
         def ending = [end_by(@child.status), *@crash].join(": ")

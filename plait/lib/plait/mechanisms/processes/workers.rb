@@ -201,9 +201,7 @@ module Plait
           worker.recall if worker.queued? && (now - worker.since > SILENCE || wanted_elsewhere?(worker))
         end
 
-        def wanted_elsewhere?(worker)
-          @pace.seconds(worker.tasks.size) > WORTH && !@pool.backlog? && @workers.hungry?
-        end
+        def wanted_elsewhere?(worker) = @pace.seconds(worker.tasks.size) > WORTH && !@pool.backlog? && @workers.hungry?
 
         # Once a worker has to be killed, its other items whose own time is over need no grace either.
         def overdue(worker, now)

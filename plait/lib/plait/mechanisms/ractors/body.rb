@@ -68,9 +68,7 @@ module Plait
           end
 
           # Ruby 4.0 has a method for it, which also takes outer variables that hold shareable values.
-          def without_self(block)
-            ::Ractor.respond_to?(:shareable_proc) ? ::Ractor.shareable_proc(&block) : isolate(block)
-          end
+          def without_self(block) = ::Ractor.respond_to?(:shareable_proc) ? ::Ractor.shareable_proc(&block) : isolate(block)
 
           def isolate(block)
             copy = block.dup
@@ -97,9 +95,7 @@ module Plait
 
         # @param arguments [Array] of the block
         # @return [Object] the block's value
-        def call(arguments)
-          @keep_self ? @block.call(*arguments) : ::Ractor.current.instance_exec(*arguments, &@block)
-        end
+        def call(arguments) = @keep_self ? @block.call(*arguments) : ::Ractor.current.instance_exec(*arguments, &@block)
       end
 
       # Ruby warns at the first ractor of a process that the feature is experimental. The caller of `on: :ractors` has chosen it;

@@ -55,9 +55,7 @@ module Plait
 
         class << self
           # @param reason [Exception] from Ruby
-          def of_block(reason)
-            build("this block can't be run in ractors", reason)
-          end
+          def of_block(reason) = build("this block can't be run in ractors", reason)
 
           # @param names [Array<Symbol>] instance variables of the object around the block
           def of_variables(names)

@@ -175,9 +175,7 @@ module Plait
       class << self
         # Ruby's own select, without waiting: it also knows what lies in an IO's buffer. From Ruby 3.2 on it would call
         # the hook again, were the fiber not a blocking one for the moment.
-        def look(lists)
-          Fiber.respond_to?(:blocking) ? Fiber.blocking { NATIVE.call(*lists, 0) } : NATIVE.call(*lists, 0)
-        end
+        def look(lists) = Fiber.respond_to?(:blocking) ? Fiber.blocking { NATIVE.call(*lists, 0) } : NATIVE.call(*lists, 0)
 
         # For a caller that has no time left. A look may say that nothing is ready although something is: when the thread was
         # interrupted just before, Ruby does not ask the kernel at all.

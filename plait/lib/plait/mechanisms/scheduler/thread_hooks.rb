@@ -83,9 +83,7 @@ module Plait
       end
 
       # Ruby 4.0: lets the others run first.
-      def yield
-        park { |wait| wake(wait) }
-      end
+      def yield = park { |wait| wake(wait) }
 
       def process_wait(pid, flags)
         now = Process::Status.wait(pid, flags | Process::WNOHANG)

@@ -18,9 +18,7 @@ module Plait
       #   @return [Array<String>] of the call
       Report = Struct.new(:seconds, :backtrace, keyword_init: true) do
         # @return [String, nil] the innermost line that is not part of Ruby's own libraries or of Plait
-        def location
-          backtrace.find { |line| Watchdog.users?(line) }
-        end
+        def location = backtrace.find { |line| Watchdog.users?(line) }
 
         def to_s
           "the event loop was blocked for #{format("%.3f", seconds)} s at #{location || "an unknown place"}; " \
