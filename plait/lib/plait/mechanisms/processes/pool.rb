@@ -70,6 +70,7 @@ module Plait
         end
 
         def cancel
+          @shared&.close
           @backlog.clear
           @workers.disband(terminate: true) { |worker| listen(worker, Float::INFINITY) }
           @ready.slice!(0..)
