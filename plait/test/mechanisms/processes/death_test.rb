@@ -287,6 +287,31 @@ class ProcessesDeathTest < Minitest::Test
     assert_equal("refused end", result.out)
   end
 
+  def test_a_signal_at_the_end_of_a_child_does_not_run_the_program_twice
+    result = Support::FreshRuby.run(<<~RUBY)
+      require "plait"
+      at_exit { print "end" }
+      module RaiseAtFork
+        def _fork = super.tap { |pid| raise "hook" if pid.zero? }
+      end
+      Process.singleton_class.prepend(RaiseAtFork)
+      module Kernel
+        alias end_at_once exit!
+        def exit!(...)
+          Process.kill(:TERM, Process.pid)
+          end_at_once(...)
+        end
+      end
+      begin
+        Plait.map(1..10, on: :processes, limit: 2) { |x| x }
+      rescue Plait::UnsupportedError
+        print "refused "
+      end
+    RUBY
+
+    assert_equal("refused end", result.out)
+  end
+
   def test_fork_refused
     Process.stub(:fork, -> { raise Errno::EAGAIN, "fork(2)" }) do
       error = assert_no_leaks { assert_raises(Plait::UnsupportedError) { Plait.map(1..3, on: :processes) { 1 } } }

@@ -151,12 +151,15 @@ module Plait
           theirs.each_value(&:close) if theirs.size < @names.values.sum(&:size)
         end
 
-        # A hook of a library around Process._fork may raise in the child, outside of the block.
+        # A hook of a library around Process._fork may raise in the child, outside of the block. Nor may a signal raise there,
+        # before the child has handlers of its own: it would go on in the program of its parent.
         def fork_with(theirs, patience, copied, &body)
           parent = Native.fork_generation
-          Forking.call(patience: patience, copied: copied) { live(theirs, &body) }
-        ensure
-          exit!(1) if parent && Native.fork_generation != parent
+          Thread.handle_interrupt(SignalException => :never) do
+            Forking.call(patience: patience, copied: copied) { live(theirs, &body) }
+          ensure
+            exit!(1) if Native.fork_generation != parent
+          end
         end
 
         # In the child. `exit!`: the at_exit handlers and finalizers are the parent's. The mask outside keeps a late
@@ -165,7 +168,7 @@ module Plait
           status = 1
           Interruption.hold do
             settle_in(theirs)
-            Interruption.admit { yield theirs }
+            Interruption.admit { Thread.handle_interrupt(SignalException => :immediate) { yield theirs } }
             status = 0
           rescue SystemExit => e # of a process that a body has forked
             status = e.status
