@@ -95,7 +95,8 @@ module Plait
       class Opening
         class CalledOff < Exception; end # rubocop:disable Lint/InheritException
 
-        TRIES = 20
+        # Tries to break the call off, and seconds between two. On a busy machine 20 were too few, and its descriptor was lost.
+        TRIES = 500
         PAUSE = 0.002
 
         # On a thread of its own: it may wait without end, and a pool's thread could not be had back by a kill alone.
