@@ -124,6 +124,7 @@ module Plait
         @options = build(options)
         raise Ractors.refusal if Array(on).include?(:ractors)
 
+        Mechanisms.fetch(on) if on == :fibers
         @on = on.nil? ? (:threads if Mechanisms.find(:fibers).unavailable) : on
         @per_origin = check_per_origin(per_origin)
         @done = 0
