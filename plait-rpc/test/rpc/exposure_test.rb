@@ -12,6 +12,8 @@ require "singleton"
 
 class RPCExposureTest < Minitest::Test
   Exposure = Plait::RPC.const_get(:Exposure)
+  # JRuby warns of another name for instance_eval.
+  EVALUATING = RUBY_ENGINE == "ruby" ? :instance_eval : :instance_variable_set
 
   class Base
     def inherited_one = 0
@@ -135,7 +137,7 @@ class RPCExposureTest < Minitest::Test
   # As programs keep the original of a method that they replace.
   class Renaming
     alias original_send send
-    alias_method :go, :instance_eval # rubocop:disable Style/Alias
+    alias_method :go, EVALUATING
     define_method(:shell, Kernel.instance_method(:system))
     def send(text) = text
     def mine = 1
@@ -147,7 +149,7 @@ class RPCExposureTest < Minitest::Test
     assert_equal(%w[mine], names(Class.new(Renaming) { undef_method(:send) }.new))
     assert_equal(%w[go], names(Renaming.new, methods: %w[go]))
     alone = Object.new
-    alone.singleton_class.class_eval { alias_method(:go, :instance_eval) && define_method(:mine) { 1 } }
+    alone.singleton_class.class_eval { alias_method(:go, EVALUATING) && define_method(:mine) { 1 } }
     assert_equal(%w[mine], names(alone))
   end
 

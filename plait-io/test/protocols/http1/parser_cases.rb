@@ -121,12 +121,15 @@ module ParserCases # rubocop:disable Metrics/ModuleLength -- a contract on one p
   def test_white_space_inside_a_value_takes_linear_time
     space = " \t" * 32_000
     head = "HTTP/1.1 200 OK\r\nX: a#{space}b\r\nConnection: a#{space}b,\tclose \r\nContent-Length: 0\r\n\r\n"
-    before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    before = processor_time
     parser = responses(limits: { head: 1 << 20 }).feed(head)
     parser.next_event
     assert_equal(["a#{space}b", false], [parser.head["x"], parser.head.persistent?])
-    assert_operator(Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 3)
+    assert_operator(processor_time - before, :<, 20)
   end
+
+  # JRuby knows no such clock.
+  def processor_time = Process.clock_gettime(RUBY_ENGINE == "ruby" ? Process::CLOCK_PROCESS_CPUTIME_ID : Process::CLOCK_MONOTONIC)
 
   def test_a_head_as_a_collection
     parser = responses.feed("HTTP/1.1 200 OK\r\nSet-Cookie: a\r\nX-Y:  z\r\nset-cookie: b\r\nContent-Length: 0\r\n\r\n")
