@@ -190,7 +190,9 @@ class RPCExposureTest < Minitest::Test
   end
 
   def test_objects_of_rubys_own
-    [ENV, TOPLEVEL_BINDING.receiver, Class.new(ARGF.class).new].each do |object|
+    objects = [TOPLEVEL_BINDING.receiver, Class.new(ARGF.class).new]
+    objects << ENV if RUBY_ENGINE == "ruby" # a Hash on JRuby, where the names of its methods are keys
+    objects.each do |object|
       error = assert_raises(Plait::UsageError) { names(object) }
       assert_match(/nothing can be called/, error.message)
     end

@@ -164,7 +164,7 @@ module ConnectionCases
       trace.enable
       yield
     ensure
-      trace.disable
+      trace&.disable
     end
   end
 end
