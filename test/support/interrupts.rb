@@ -67,7 +67,9 @@ module Support
         @left = number
       end
 
+      # No finalizer runs meanwhile: what is raised there is lost, and no place of the code's.
       def call(code)
+        disabled = GC.disable
         @thread = Thread.current
         trace = TracePoint.new(*EVENTS) { |point| meet(point, trace) }
         trace.enable
@@ -76,6 +78,7 @@ module Support
         nil
       ensure
         trace.disable
+        GC.enable unless disabled
       end
 
       private
