@@ -103,6 +103,15 @@ class CompatFilesTest < Minitest::Test
 
   # --- Files that are none
 
+  # Ruby 4.0 calls open(2) again where it was broken off: each cut took a second then, and ended by a kill.
+  def test_openings_that_are_cut_end_soon
+    with_fifo do |path|
+      started = now
+      in_fiber { 30.times { assert_raises(Timeout::Error) { Timeout.timeout(0.002) { File.open(path) } } } }
+      assert_operator(now - started, :<, 15)
+    end
+  end
+
   def test_what_is_no_fifo_is_opened_as_ever
     Dir.mktmpdir do |folder|
       path = File.join(folder, "f")

@@ -98,6 +98,9 @@ module Plait
         # Tries to break the call off, and seconds between two. On a busy machine 20 were too few, and its descriptor was lost.
         TRIES = 500
         PAUSE = 0.002
+        # Ruby 4.0 calls open(2) again where an exception that is not let in has broken it off.
+        STUBBORN = RUBY_VERSION >= "4.0"
+        private_constant :TRIES, :PAUSE, :STUBBORN
 
         # On a thread of its own: it may wait without end, and a pool's thread could not be had back by a kill alone.
         # @param arguments as File.new takes them
@@ -112,6 +115,7 @@ module Plait
 
         # @param arguments as File.new takes them
         def initialize(*arguments, **options)
+          @path = arguments.first
           @thread = Thread.handle_interrupt(CalledOff => :never) { Thread.new { open(arguments, options) } }
         end
 
@@ -151,10 +155,19 @@ module Plait
         def call_off
           @over = true
           TRIES.times do
-            @thread.raise(CalledOff)
+            STUBBORN ? open_other_end : @thread.raise(CalledOff)
             return if @thread.join(PAUSE)
           end
-          @thread.kill
+          @thread.kill.join(PAUSE)
+        end
+
+        # The call succeeds, and {#drop} closes its descriptor. Another process that opens this FIFO now meets its end, too.
+        def open_other_end
+          File.open(@path, File::WRONLY | File::NONBLOCK) { nil }
+        rescue Errno::ENXIO # it waits for a reader
+          File.open(@path, File::RDONLY | File::NONBLOCK) { nil }
+        rescue SystemCallError
+          nil
         end
       end
 
