@@ -163,11 +163,11 @@ module Plait
 
         # The call succeeds, and {#drop} closes its descriptor. Another process that opens this FIFO now meets its end, too.
         def open_other_end
-          File.open(@path, File::WRONLY | File::NONBLOCK) { nil }
-        rescue Errno::ENXIO # it waits for a reader
-          File.open(@path, File::RDONLY | File::NONBLOCK) { nil }
-        rescue SystemCallError
-          nil
+          [File::WRONLY, File::RDONLY].each do |mode|
+            return File.open(@path, mode | File::NONBLOCK) { nil }
+          rescue SystemCallError
+            next # ENXIO: the call waits for a reader
+          end
         end
       end
 
