@@ -103,7 +103,7 @@ class CompatFilesTest < Minitest::Test
 
   # --- Files that are none
 
-  # Ruby 4.0 calls open(2) again where it was broken off: each cut took a second then, and ended by a kill.
+  # Ruby 3.4 calls open(2) again where it was broken off: each cut took a second then, and ended by a kill.
   def test_openings_that_are_cut_end_soon
     with_fifo do |path|
       started = now

@@ -98,8 +98,8 @@ module Plait
         # Tries to break the call off, and seconds between two. On a busy machine 20 were too few, and its descriptor was lost.
         TRIES = 500
         PAUSE = 0.002
-        # Ruby 4.0 calls open(2) again where an exception that is not let in has broken it off.
-        STUBBORN = RUBY_VERSION >= "4.0"
+        # Ruby 3.4 calls open(2) again where an exception that is not let in has broken it off.
+        STUBBORN = RUBY_VERSION >= "3.4"
         private_constant :TRIES, :PAUSE, :STUBBORN
 
         # On a thread of its own: it may wait without end, and a pool's thread could not be had back by a kill alone.
