@@ -11,8 +11,7 @@ module Bench
     module Sockets
       module_function
 
-      # Bytes that went out on each established connection of the server. Those in the backlog, which nobody has accepted, are
-      # among them, with 0.
+      # Bytes that went out on each established connection of the server; 0 for a connection that still waits in the backlog.
       # @param port [Integer] of the server
       # @return [Array<Integer>]
       def sent(port) = ask("-tinOH", "state", "established", "sport = :#{port}").map { |line| line[/bytes_sent:(\d+)/, 1].to_i }

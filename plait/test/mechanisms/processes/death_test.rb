@@ -270,31 +270,11 @@ class ProcessesDeathTest < Minitest::Test
   end
 
   def test_a_hook_that_raises_in_the_child_does_not_run_the_program_twice
-    result = Support::FreshRuby.run(<<~RUBY)
-      require "plait"
-      at_exit { print "end" }
-      module RaiseAtFork
-        def _fork = super.tap { |pid| raise "hook" if pid.zero? }
-      end
-      Process.singleton_class.prepend(RaiseAtFork)
-      begin
-        Plait.map(1..10, on: :processes, limit: 2) { |x| x }
-      rescue Plait::UnsupportedError
-        print "refused "
-      end
-    RUBY
-
-    assert_equal("refused end", result.out)
+    assert_equal("refused end", printed_where_forks_fail)
   end
 
   def test_a_signal_at_the_end_of_a_child_does_not_run_the_program_twice
-    result = Support::FreshRuby.run(<<~RUBY)
-      require "plait"
-      at_exit { print "end" }
-      module RaiseAtFork
-        def _fork = super.tap { |pid| raise "hook" if pid.zero? }
-      end
-      Process.singleton_class.prepend(RaiseAtFork)
+    assert_equal("refused end", printed_where_forks_fail(<<~RUBY))
       module Kernel
         alias end_at_once exit!
         def exit!(...)
@@ -302,14 +282,26 @@ class ProcessesDeathTest < Minitest::Test
           end_at_once(...)
         end
       end
+    RUBY
+  end
+
+  # @param more [String] of the program
+  # @return [String] what the program and its children have printed
+  def printed_where_forks_fail(more = "")
+    Support::FreshRuby.run(<<~RUBY).out
+      require "plait"
+      at_exit { print "end" }
+      module RaiseAtFork
+        def _fork = super.tap { |pid| raise "hook" if pid.zero? }
+      end
+      Process.singleton_class.prepend(RaiseAtFork)
+      #{more}
       begin
         Plait.map(1..10, on: :processes, limit: 2) { |x| x }
       rescue Plait::UnsupportedError
         print "refused "
       end
     RUBY
-
-    assert_equal("refused end", result.out)
   end
 
   def test_fork_refused

@@ -32,7 +32,7 @@ class ProcessesSharedItemsTest < Minitest::Test
     assert_raises(ArgumentError) { Table.allocate.taken }
   end
 
-  # Each writes down what it has taken, and is killed at any moment: what nobody has written down is a dead one's last item.
+  # Each process notes what it takes, and is killed at any moment. A taken item without a note is the last one of a dead process.
   def test_what_a_killed_worker_has_taken_last_is_known
     12.times do |round|
       table = Table.new(4)
