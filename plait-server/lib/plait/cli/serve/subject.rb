@@ -74,7 +74,7 @@ module Plait
         def start
           answer, teller = IO.pipe
           alive, @lifeline = IO.pipe
-          @pid = fork { serve(teller, alive, [answer, @lifeline]) }
+          @pid = Forking.call { serve(teller, alive, [answer, @lifeline]) }
           [teller, alive].each(&:close)
           @port = Integer(heard(answer), 10)
           self

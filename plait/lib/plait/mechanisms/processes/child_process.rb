@@ -131,7 +131,7 @@ module Plait
             raise Errno::EAGAIN, "fork(2)" if Forking.refused_since?(asked_at) # to a thread that held the lock before
 
             theirs = open_pipes
-            @pid = fork_with(theirs, patience, copied, &body)
+            @pid = Forking.call(patience: patience, copied: copied) { live(theirs, &body) }
             @kept.each_key { |name| @kept[name] = theirs.delete(name) }
             Descriptors.hold([*@ends.values, *@kept.values])
           ensure
@@ -151,24 +151,13 @@ module Plait
           theirs.each_value(&:close) if theirs.size < @names.values.sum(&:size)
         end
 
-        # A hook of a library around Process._fork may raise in the child, outside of the block. Nor may a signal raise there,
-        # before the child has handlers of its own: it would go on in the program of its parent.
-        def fork_with(theirs, patience, copied, &body)
-          parent = Native.fork_generation
-          Thread.handle_interrupt(SignalException => :never) do
-            Forking.call(patience: patience, copied: copied) { live(theirs, &body) }
-          ensure
-            exit!(1) if Native.fork_generation != parent
-          end
-        end
-
         # In the child. `exit!`: the at_exit handlers and finalizers are the parent's. The mask outside keeps a late
         # interruption from skipping it.
         def live(theirs)
           status = 1
           Interruption.hold do
             settle_in(theirs)
-            Interruption.admit { Thread.handle_interrupt(SignalException => :immediate) { yield theirs } }
+            Interruption.admit { yield theirs }
             status = 0
           rescue SystemExit => e # of a process that a body has forked
             status = e.status

@@ -18,19 +18,20 @@ module Plait
     ASLEEP_IN = "_fork"
 
     class << self
+      # The child never goes on in the program of its parent, whatever raises there: a hook of a library around Process._fork, or a
+      # signal before the child has handlers of its own.
       # @param patience [Numeric] seconds to go on trying
       # @param copied [Array<IO>] what {flush} has returned
-      # @yield in the child, as in Process.fork
+      # @yield in the child, as in Process.fork; it ends with `exit!`
       # @return [Integer] its pid
       # @raise [SystemCallError] Errno::EAGAIN when the system gives no process
       # @raise [ThreadError] when it gives not even a thread, which counts as much
       def call(patience: PATIENCE, copied: flush, &child)
-        watcher = watch(Thread.current, patience)
-        Thread.handle_interrupt(Refused => :never) do
-          # Ruby's sleep is the one place where it waits: a fork that has succeeded just now is not lost.
-          Thread.handle_interrupt(Refused => :on_blocking) { branch(copied, &child) }
+        parent = Native.fork_generation
+        Thread.handle_interrupt(SignalException => :never) do
+          watched(patience) { branch(copied, &child) }
         ensure
-          end_watch(watcher)
+          exit!(1) if Native.fork_generation != parent
         end
       rescue Refused, SystemCallError => e # Ruby makes an error of its own of what ends its sleep
         raise unless [e, e.cause].any?(Refused)
@@ -56,7 +57,19 @@ module Plait
         Process.fork do
           FileBuffers.drop(copied)
           Patches.leave_loop
-          yield
+          Thread.handle_interrupt(SignalException => :immediate) { yield }
+        ensure
+          exit!(1)
+        end
+      end
+
+      def watched(patience)
+        watcher = watch(Thread.current, patience)
+        Thread.handle_interrupt(Refused => :never) do
+          # Ruby's sleep is the one place where it waits: a fork that has succeeded just now is not lost.
+          Thread.handle_interrupt(Refused => :on_blocking) { yield }
+        ensure
+          end_watch(watcher)
         end
       end
 

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fresh_ruby"
+
+class ForkingTest < Minitest::Test
+  FORKED = <<~RUBY
+    require "plait/mechanisms/processes/forking"
+    Process.wait(Plait.const_get(:Forking).call { exit!(7) })
+    print $?.exitstatus, " "
+  RUBY
+  MEASURED = <<~RUBY
+    require "plait/lab"
+    begin
+      Plait::Lab.const_get(:FreshProcess).new(bound: 60).call { 7 }
+    rescue Plait::Error => e
+      print e.message[/status \\d/], " "
+    end
+  RUBY
+
+  def setup
+    skip("no fork here") unless Process.respond_to?(:fork)
+  end
+
+  # A library may have hooks around Process._fork.
+  def test_the_child_never_goes_on_in_the_program_of_its_parent
+    ["raise 'hook'", "Process.kill(:TERM, Process.pid)", "Process.kill(:INT, Process.pid)"].each do |fault|
+      assert_match(/\A[17] end\z/, printed(FORKED, fault), fault)
+      assert_match(/\A(?:status 1 )?end\z/, printed(MEASURED, fault), fault)
+    end
+  end
+
+  private
+
+  # @param fault [String] what a new child does before anything else
+  # @return [String] what the program and its child have printed
+  def printed(program, fault)
+    Support::FreshRuby.run(<<~RUBY).out
+      require "plait"
+      at_exit { print "end" }
+      module FaultAtFork
+        def _fork = super.tap { |pid| #{fault} if pid.zero? }
+      end
+      Process.singleton_class.prepend(FaultAtFork)
+      #{program}
+    RUBY
+  end
+end
