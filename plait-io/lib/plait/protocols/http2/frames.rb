@@ -16,26 +16,30 @@ module Plait
         # As a client takes them (§8.2.1).
         LENIENT = /\A(?:[^\x00\x0a\x0d \t](?:[^\x00\x0a\x0d]*[^\x00\x0a\x0d \t])?)?\z/n
 
-        # Names that are right, so that most fields need one look-up.
-        KNOWN = (HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION).to_h { |name| [name, true] }.freeze
+        # Names that are right, so that most fields need one look-up: what HPACK knows, and what browsers send besides.
+        KNOWN = [*(HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION), "dnt", "origin", "priority", "sec-ch-ua",
+                 "sec-ch-ua-mobile", "sec-ch-ua-platform", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user",
+                 "upgrade-insecure-requests", "x-forwarded-for", "x-forwarded-proto"].to_h { |name| [name, true] }.freeze
 
         # @param fields [Array<Array(String, String)>] binary, without pseudo fields
         # @param values [Regexp] {STRICT} or {LENIENT}
         # @return [String, nil] what is wrong with them
         def self.fault(fields, values)
           fields.each do |name, value|
-            wrong = KNOWN.key?(name) ? nil : name_fault(name)
+            wrong = KNOWN.key?(name) ? nil : fault_of(name, value)
             return wrong if wrong
             return "the value #{value.inspect[0, 80]} of #{name}" unless values.match?(value)
           end
           nil
         end
 
-        def self.name_fault(name)
+        def self.fault_of(name, value)
           return "the pseudo field #{name} behind other fields, or in trailers" if name.start_with?(":")
+          return "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
 
-          "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
+          "te of something else than trailers" if name == "te" && value != "trailers" # §8.2.2
         end
+        private_class_method :fault_of
       end
 
       # The protocols offered by ALPN (RFC 7301), the preferred one first.

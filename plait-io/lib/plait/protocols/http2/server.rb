@@ -15,14 +15,8 @@ module Plait
 
         PSEUDO = %w[:method :scheme :authority :path].freeze
         LENGTH = /\A\d{1,18}\z/n
-
-        # @param fields [Array<Array(String, String)>] binary, without pseudo fields
-        # @return [String, nil] what is wrong with them
-        def self.fault(fields)
-          return "te of something else than trailers" if fields.any? { |name, value| name == "te" && value != "trailers" }
-
-          Fields.fault(fields, Fields::STRICT)
-        end
+        # Bytes of most heads: their String need not grow.
+        ROOM = 512
 
         attr_reader :request_method, :length
         # @return [String, nil] a head of HTTP/1.1; nil of CONNECT
@@ -32,17 +26,10 @@ module Plait
         # @param last [Boolean] whether there is no body
         def initialize(fields, last)
           count = fields.index { |name, _| !name.start_with?(":") } || fields.size
-          @request_method, scheme, authority, path = pseudo(fields.first(count))
-          wrong = RequestHead.fault(others = fields.drop(count)) and raise Malformed, wrong
-
-          sort(others)
-          @host = host_of(authority)
-          @length = length_of
-          return if connect?
-
-          raise Malformed, "no :method, :scheme or :path" unless [@request_method, scheme, path].all?(/./n)
-
-          @to_http1 = write(target(path), last)
+          @request_method, scheme, @authority, path = pseudo(fields.first(count))
+          wrong = Fields.fault(others = fields.drop(count), Fields::STRICT) and raise Malformed, wrong
+          head = write(others, connect? ? nil : target(scheme, path), last)
+          @to_http1 = head unless connect?
         end
 
         # @return [Boolean] whether it wants a tunnel
@@ -52,42 +39,15 @@ module Plait
 
         def pseudo(fields)
           values = fields.to_h
-          unknown = values.keys - PSEUDO
-          raise Malformed, "the pseudo field #{unknown.first}" if unknown.any?
           raise Malformed, "a pseudo field twice" if values.size < fields.size
 
-          values.values_at(*PSEUDO)
-        end
-
-        def sort(fields)
-          @fields, @hosts, @lengths, @crumbs = [], [], [], []
-          fields.each do |field|
-            case field[0]
-            when "host" then @hosts << field[1]
-            when "content-length" then @lengths << field[1]
-            when "cookie" then @crumbs << field[1]
-            else @fields << field
-            end
-          end
-        end
-
-        # §8.3.1: a peer that sends both sends the same.
-        def host_of(authority)
-          raise Malformed, "several hosts" if @hosts.size > 1 || (authority && @hosts.any? { |host| !host.casecmp?(authority) })
-
-          host = authority || @hosts.first || ""
-          HTTP1::Syntax::HOST_AND_PORT.match?(host) ? host : raise(Malformed, "the host #{host}")
-        end
-
-        def length_of
-          return if @lengths.empty?
-          return @lengths.first.to_i if @lengths.uniq.size == 1 && LENGTH.match?(@lengths.first)
-
-          raise Malformed, "the Content-Length #{@lengths.join(", ")}"
+          found = values.values_at(*PSEUDO)
+          found.compact.size == values.size ? found : raise(Malformed, "the pseudo field #{(values.keys - PSEUDO).first}")
         end
 
         # Some clients send bytes above 127 as they are; HTTP/1.1 takes them escaped only.
-        def target(path)
+        def target(scheme, path)
+          raise Malformed, "no :method, :scheme or :path" if [@request_method, scheme, path].any? { |value| value.to_s.empty? }
           raise Malformed, "the :method #{@request_method}" unless HTTP1::Syntax::TOKEN.match?(@request_method)
 
           target = path.ascii_only? ? path : path.gsub(/[\x80-\xff]/n) { |byte| format("%%%02X", byte.ord) }
@@ -95,13 +55,39 @@ module Plait
           known && HTTP1::Syntax.target_form?(@request_method, target) ? target : raise(Malformed, "the :path #{path}")
         end
 
-        def write(target, last)
-          head = "#{@request_method} #{target} HTTP/1.1\r\nhost: #{@host}\r\n".b
-          @fields.each { |name, value| head << name << ": " << value << "\r\n" }
-          head << "cookie: " << @crumbs.join("; ") << "\r\n" unless @crumbs.empty? # they may come one by one (§8.2.3)
-          head << "content-length: " << @length.to_s << "\r\n" if @length
-          head << "transfer-encoding: chunked\r\n" unless @length || last
-          head << "\r\n"
+        def write(fields, target, last)
+          hosts, lengths, crumbs = [], [], []
+          rest = String.new(capacity: ROOM, encoding: Encoding::BINARY)
+          fields.each do |name, value|
+            case name
+            when "host" then hosts << value
+            when "content-length" then lengths << value
+            when "cookie" then crumbs << value
+            else rest << name << ": " << value << "\r\n"
+            end
+          end
+          rest << "cookie: " << crumbs.join("; ") << "\r\n" unless crumbs.empty? # they may come one by one (§8.2.3)
+          write_length(rest, lengths, last)
+          "#{@request_method} #{target} HTTP/1.1\r\nhost: #{host_of(hosts)}\r\n#{rest}\r\n".b
+        end
+
+        # §8.3.1: a peer that sends both sends the same.
+        def host_of(hosts)
+          if hosts.size > 1 || (@authority && hosts.any? { |host| !host.casecmp?(@authority) })
+            raise Malformed, "several hosts"
+          end
+
+          host = @authority || hosts.first || ""
+          HTTP1::Syntax::HOST_AND_PORT.match?(host) ? host : raise(Malformed, "the host #{host}")
+        end
+
+        def write_length(head, lengths, last)
+          return (head << "transfer-encoding: chunked\r\n" unless last) if lengths.empty?
+          unless lengths.uniq.size == 1 && LENGTH.match?(lengths.first)
+            raise Malformed, "the Content-Length #{lengths.join(", ")}"
+          end
+
+          head << "content-length: " << (@length = lengths.first.to_i).to_s << "\r\n"
         end
       end
 
@@ -167,7 +153,7 @@ module Plait
 
         # Trailers.
         def take_head(stream, fields, last)
-          wrong = last ? RequestHead.fault(fields) : "a second head that does not end its stream"
+          wrong = last ? Fields.fault(fields, Fields::STRICT) : "a second head that does not end its stream"
           wrong ? fault(stream, :protocol_error, wrong, "§8.1") : end_receiving(stream, fields)
         end
 

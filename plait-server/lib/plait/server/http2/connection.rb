@@ -36,7 +36,7 @@ module Plait
           @reactor = Io::Reactor.new
           @slots = {}
           @free = []
-          @moved = @idle = @assembled = @looked = Deadline.now
+          @now = @moved = @idle = @assembled = @looked = Deadline.now
         end
 
         # Serves until the peer leaves, or takes too long, or {drain} has let it end.
@@ -88,7 +88,7 @@ module Plait
 
         def reset(stream, _reason)
           slot = @slots.delete(stream.id) or return
-          slot.leave
+          slot.leave(@now)
           discard(slot)
         end
 
@@ -106,6 +106,7 @@ module Plait
         def turn
           arm
           tokens = @reactor.wait(deadline)
+          @now = Deadline.now
           tokens.each { |token| token.equal?(self) ? @armed = nil : ready(token) }
           receive if @armed.nil? || @more
           look_at_times
@@ -136,7 +137,7 @@ module Plait
         def transmit
           before = @session.output.bytesize
           @channel.transmit(@session.output)
-          @moved = Deadline.now if @session.output.bytesize < before
+          @moved = @now if @session.output.bytesize < before
           @look = true if before >= Protocols::HTTP2::Server::CONGESTED && !@session.congested?
         end
 
@@ -167,7 +168,7 @@ module Plait
 
         def free_slot
           slot = @free.pop
-          return slot if slot.nil? || !slot.stale?
+          return slot if slot.nil? || !slot.stale?(@now)
 
           discard(slot)
           free_slot
@@ -193,7 +194,7 @@ module Plait
           return unless slot.ended? && slot.stream
 
           @slots.delete(slot.stream.id)
-          slot.leave
+          slot.leave(@now)
           slot.reusable? && @free.size < KEPT && !@draining ? keep(slot) : discard(slot)
         end
 
@@ -234,16 +235,15 @@ module Plait
         def patience = @session.greeted? ? @options.idle_timeout : @options.head_timeout
 
         def look_at_times
-          now = Deadline.now
-          @idle = now unless @session.idle?
-          @moved = now if @session.output.empty?
-          @assembled = now unless @session.assembling?
-          give_up if late?(@moved, @options.write_timeout, now) || late?(@assembled, @options.head_timeout, now)
-          end_idle if late?(@idle, patience, now)
-          look_at_slots(now) if late?(@looked, LOOK, now)
+          @idle = @now unless @session.idle?
+          @moved = @now if @session.output.empty?
+          @assembled = @now unless @session.assembling?
+          give_up if late?(@moved, @options.write_timeout) || late?(@assembled, @options.head_timeout)
+          end_idle if late?(@idle, patience)
+          look_at_slots if late?(@looked, LOOK)
         end
 
-        def late?(since, seconds, now) = !seconds.nil? && now - since >= seconds
+        def late?(since, seconds) = !seconds.nil? && @now - since >= seconds
 
         # The peer is gone.
         def give_up = @over = @gone = true
@@ -251,10 +251,10 @@ module Plait
         def end_idle = @session.greeted? ? @session.drain : give_up
 
         # The core waits for the peer as long, and would not notice what is stuck here.
-        def look_at_slots(now)
-          @looked = now
+        def look_at_slots
+          @looked = @now
           discard(@free.last) while @slots.empty? && @free.size > KEPT_IDLE
-          late = @slots.values.select { |slot| slot.stalled?(now, @options.write_timeout) }
+          late = @slots.values.select { |slot| slot.stalled?(@now, @options.write_timeout) }
           late.each { |slot| @session.reset(slot.stream, :cancel) }
         end
 

@@ -12,8 +12,11 @@ module Plait
         PIECE = 16 * 1024
         TURN = 4
         READABLE, WRITABLE = 1, 4
-        # What is about one connection only (RFC 9113 §8.2.2).
-        CONNECTION = Protocols::HTTP2::Fields::CONNECTION
+        # Names of fields that are remembered as HTTP/2 has them: nil is what is about one connection only (RFC 9113 §8.2.2).
+        NAMES = Protocols::HTTP2::Fields::CONNECTION.to_h { |name| [name, nil] }.freeze
+        MOST_NAMES = 64
+        # Seconds in which the core does not close a connection that it keeps.
+        FRESH = 0.01
         ENDS = [SystemCallError, IOError].freeze
         # Of what the core sends: it comes from the app.
         LIMITS = Protocols::HTTP1::Limits.new(body: nil, head: (1 << 24) - 1, headers: 1 << 16)
@@ -29,6 +32,7 @@ module Plait
           @session = session
           @parser = Protocols::HTTP1::ResponseParser.new(limits: LIMITS)
           @pending = "".b
+          @names = NAMES.dup
           @bytes = String.new(capacity: PIECE, encoding: Encoding::BINARY)
         end
 
@@ -82,12 +86,16 @@ module Plait
         def reusable? = @ended && @reusable && @pending.empty?
 
         # Gives its stream up.
-        def leave = @stream = nil
+        # @param now [Float] monotonic seconds
+        def leave(now)
+          @left_at = now
+          @stream = nil
+        end
 
         def close = @io.close
 
         # @return [Boolean] whether the core has closed it while it carried no stream
-        def stale? = @io.read_nonblock(1, exception: false) != :wait_readable
+        def stale?(now) = now - @left_at > FRESH && @io.read_nonblock(1, exception: false) != :wait_readable
 
         def inspect = "#<#{self.class} #{@stream.inspect}>"
 
@@ -177,9 +185,20 @@ module Plait
         end
 
         def fields_of(head)
-          [[":status", head.status.to_s]] + head.to_a.filter_map do |name, value|
-            name = name.downcase
-            [name, value] unless CONNECTION.include?(name)
+          fields = [[":status", head.status.to_s]]
+          head.to_a.each do |name, value|
+            name = name_of(name)
+            fields << [name, value] if name
+          end
+          fields
+        end
+
+        # @return [String, nil] nil: it stays here
+        def name_of(name)
+          @names.fetch(name) do
+            @names = NAMES.dup if @names.size >= MOST_NAMES
+            lower = name.downcase
+            @names[name] = NAMES.fetch(lower, lower)
           end
         end
 
