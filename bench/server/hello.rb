@@ -1,6 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "support/contest"
+require_relative "support/h2load"
+
+# The fields of a browser's request, besides Host and what is about the connection.
+BROWSER = ["User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+           "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8",
+           "Accept-Language: en-US,en;q=0.5", "Accept-Encoding: gzip, deflate, br", "Upgrade-Insecure-Requests: 1",
+           "Cookie: session=0123456789abcdef; theme=dark", "Sec-Fetch-Dest: document", "Sec-Fetch-Mode: navigate",
+           "Sec-Fetch-Site: none", "Cache-Control: max-age=0"].freeze
 
 { 64 => "64", 1_000 => "1,000" }.each do |connections, words|
   Bench::Harness.define("hello-#{connections}") do |bench|
@@ -67,6 +75,16 @@ end
   end
 end
 
+Bench::Harness.define("http2-16") do |bench|
+  bench.title "Hello world by HTTP/2 to the 12 fields of a browser, 16 at once on one connection"
+  bench.sizes connections: 1, seconds: [2, 1]
+  contest = Bench::Server::Contest.new(bench, generator: Bench::Server::H2load, tls: true, streams: 16, fields: BROWSER)
+  bench.goal metric: "cpu_us_per_request", at_most: 120
+  contest.plait :fibers
+  contest.also :threads
+  contest.peer "falcon", 1
+end
+
 Bench::Harness.define("ab-64") do |bench|
   bench.title "Hello world, 64 connections kept alive, by ab: HTTP/1.0"
   bench.sizes connections: 64, seconds: [2, 1]
@@ -78,13 +96,7 @@ end
 Bench::Harness.define("browser-64") do |bench|
   bench.title "Hello world to the 12 fields of a browser, 64 connections kept alive"
   bench.sizes connections: 64, seconds: [2, 1]
-  fields = { "User-Agent" => "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-             "Accept" => "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8",
-             "Accept-Language" => "en-US,en;q=0.5", "Accept-Encoding" => "gzip, deflate, br", "Connection" => "keep-alive",
-             "Cookie" => "session=0123456789abcdef; theme=dark", "Upgrade-Insecure-Requests" => "1",
-             "Sec-Fetch-Dest" => "document", "Sec-Fetch-Mode" => "navigate", "Sec-Fetch-Site" => "none",
-             "Cache-Control" => "max-age=0" }
-  contest = Bench::Server::Contest.new(bench, fields: fields.map { |field| field.join(": ") })
+  contest = Bench::Server::Contest.new(bench, fields: ["Connection: keep-alive", *BROWSER])
   bench.goal metric: "cpu_us_per_request", against: "iodine", at_most: 0.6
   contest.plait :fibers
   contest.also :threads
