@@ -9,8 +9,10 @@ module Labelled
   class Auto
     # Items in flight where the items wait and the limit of the label is only that of its few items.
     WIDE = 256
+    # Part of the seconds that a run must take at least to tell how many items there are to be.
+    SHORT = 15.0
     # Items at most: their list is in memory.
-    MOST = 2_000_000
+    MOST = 20_000_000
 
     # @param seconds [Numeric] that the best row of the label takes
     # @param only [Array<String>] names; none: all
@@ -33,22 +35,32 @@ module Labelled
       items = items_for(one)
       rows = fixed(one).to_h { |row| [row, seconds(one, items, *row)] }
       best, least = rows.min_by(&:last)
-      ratio = seconds(one, items, :auto, nil, among: among(one)) / least
+      ratio = seconds(one, items, :auto, most(one), among: among(one)) / least
       puts(format("%-16s %8d items, best %-20s %6.2f s, auto %.3f ×, %s", one.name, items.size, best.compact.join(" "), least,
                   ratio, Plait.last_decision))
       ratio
     end
 
+    # So many that the fastest row takes the seconds; a short run tells little of a wide one.
     def items_for(one)
-      seconds(one, one.items, *one.best)
-      pass = seconds(one, one.items, *one.best)
-      one.items.cycle.first((one.items.size * @seconds / pass).ceil.clamp(one.items.size, MOST))
+      count = one.items.size
+      until (pass = fastest(one, count)) >= @seconds / SHORT || count >= MOST
+        count = (count * (@seconds / SHORT / pass).clamp(1.5, 20)).ceil
+      end
+      list(one, count * @seconds / pass)
     end
+
+    def fastest(one, count) = fixed(one).map { |row| seconds(one, list(one, count), *row) }.min
+
+    def list(one, count) = one.items.cycle.first(count.ceil.clamp(one.items.size, MOST))
 
     def fixed(one)
       on, limit = one.best
       [[on, limit], ([on, WIDE] if WAITERS.include?(on) && (one.right & WAITERS).size == WAITERS.size)].compact.uniq
     end
+
+    # All may have as many items in flight.
+    def most(one) = [WIDE, one.best.last.to_i].max
 
     # Those that share memory, and what the label names.
     def among(one) = %i[sequence threads fibers hybrid] | [one.best.first]
