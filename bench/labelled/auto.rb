@@ -7,7 +7,7 @@ module Labelled
   # Runs each workload's items over and over on: :auto, and on the best fixed rows, in turn. Auto is the slower the longer it
   # takes to choose, so the seconds matter.
   class Auto
-    # Items in flight where the items wait and the limit of the label is only that of its few items.
+    # Items in flight at least where they wait: the limit of the label is that of its few items.
     WIDE = 256
     # Part of the seconds that a run must take at least to tell how many items there are to be.
     SHORT = 15.0
@@ -54,12 +54,14 @@ module Labelled
 
     def list(one, count) = one.items.cycle.first(count.ceil.clamp(one.items.size, MOST))
 
+    # Where items wait, as many may be in flight as on: :auto may have.
     def fixed(one)
       on, limit = one.best
-      [[on, limit], ([on, WIDE] if WAITERS.include?(on) && (one.right & WAITERS).size == WAITERS.size)].compact.uniq
+      return [[on, limit]] unless WAITERS.include?(on) && (one.right & WAITERS).any?(:fibers)
+
+      [on, :fibers].uniq.map { |waiter| [waiter, most(one)] }
     end
 
-    # All may have as many items in flight.
     def most(one) = [WIDE, one.best.last.to_i].max
 
     # Those that share memory, and what the label names.

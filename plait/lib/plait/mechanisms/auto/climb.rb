@@ -25,7 +25,7 @@ module Plait
         # Seconds until the neighbours are tried again; twice as many each time that nothing changes.
         PAUSES = (0.5..8.0)
         # The neighbours are tried in at most one part of so many of the time.
-        RARELY = 20
+        RARELY = 50
         # Seconds for an item from which handing it to one of several workers may cost less than it gains.
         WORTHWHILE = 0.00005
         # By so much the work of an item differs when the work has changed, in two windows or one; of the rate, which depends on

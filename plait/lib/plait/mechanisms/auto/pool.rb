@@ -137,7 +137,7 @@ module Plait
 
         def fibers
           @fibers || Uninterruptible.run do
-            keep(@fibers = Fibers.new.apart(detector || @attempt, limit: @cap, finished: @finished))
+            keep(@fibers = Fibers.new.apart(detector || @attempt, limit: @level.limit, finished: @finished))
           end
         end
 
@@ -244,6 +244,7 @@ module Plait
         def arrange
           @stretching = STRETCHES && @level.kind == :threads && @level.limit == 1
           @threads&.limit = @level.kind == :threads ? @level.limit : 0
+          @fibers&.width = @level.limit if @level.kind == :fibers
           @room = room
           @least = (@level.limit / 2.0).ceil
           @plain = @fibers.nil? && @apart.nil?
@@ -276,12 +277,8 @@ module Plait
           @in_fibers.empty? || @level.kind == :fibers ? @room : @level.limit
         end
 
-        # One item in hand for each thread: it need not wait for the caller's thread to be switched to and back.
-        def room
-          return 1 + @pace.ahead if @stretching
-
-          @level.kind == :threads ? @level.limit * 2 : @level.limit
-        end
+        # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
+        def room = @stretching ? 1 + @pace.ahead : @level.limit * 2
 
         def decide
           Decision.last = Decision.new(@climb) { |level| [name_of(level), level.limit] }

@@ -14,9 +14,26 @@ module Plait
       class ThreadedHost < Pool
         def initialize(attempt, limit, finished: Thread::Queue.new)
           super(attempt, limit)
+          @width = limit
+          @active = 0
+          @hand = []
           @finished = finished
           @loop_thread = LoopThread.new(@finished, @runs)
           @loop = @loop_thread.loop
+        end
+
+        # From now on so many items run at once. Of more the loop begins one as another ends, without a change of threads.
+        def width=(width)
+          @width = width
+          @loop.soon { fill }
+        end
+
+        # (see Pool#finish)
+        def finish(run, outcome)
+          super
+        ensure
+          @active -= 1
+          fill
         end
 
         def ready? = !@finished.empty?
@@ -62,7 +79,27 @@ module Plait
 
         private
 
-        def start(run) = @loop.soon { @loop.spawn(run) }
+        # In this order: what the loop does not find as an item ends, it is told of.
+        def start(run)
+          @hand << run
+          @loop.soon { fill } if @active < @width
+        end
+
+        # On the loop.
+        def fill
+          while @active < @width && (run = @hand.shift)
+            @active += 1
+            @loop.spawn(run)
+          end
+        end
+
+        def interrupt_all
+          while (run = @hand.shift)
+            @runs.delete(run)
+            deliver(nil)
+          end
+          super
+        end
 
         # An interrupted run wakes {#settle}.
         def deliver(outcome)
