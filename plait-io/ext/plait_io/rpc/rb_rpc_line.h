@@ -92,7 +92,6 @@ struct line {
     struct member **due_end;  /* where the next one is put */
     struct member *stirring;  /* the one of them that was woken last, until it leaves; or NULL */
     struct wakeup *wakeups;   /* list: unused ones */
-    VALUE gone;               /* the thread that left last with its answer, or nil: only compared, not marked */
     st_table *awaited;        /* future => the first member that sleeps for it; NULL: no member has slept */
     uint64_t pushed;          /* bytes of frames, ever; frames in the writer not counted */
     uint64_t sent;            /* of these */
@@ -100,8 +99,7 @@ struct line {
     uint64_t received;        /* bytes, ever */
     size_t offset;            /* bytes of the first part that are sent */
     size_t room;              /* unsent bytes from which on a caller has to wait */
-    double stirred;           /* when `stirring` was woken, or the `expected` one left; monotonic seconds */
-    double went;              /* when `gone` did; monotonic seconds */
+    double stirred;           /* when `stirring` was woken; monotonic seconds */
     double touched;           /* when it was used last; monotonic seconds */
     double armed;             /* when the reader will look at the time, during a wait */
     double earliest;          /* no sleeping fiber's limit is earlier; INFINITY: there is none */
@@ -109,9 +107,6 @@ struct line {
     uint32_t places;          /* requests that may be taken before it is asked again whether there is room */
     uint32_t last_id;
     unsigned generation;      /* of processes: it is of use in the one that made it */
-    uint32_t crowd;           /* members in either list */
-    int32_t eager;            /* whether an early wake-up was worth it; less than 0: so many are left out */
-    uint8_t habit;            /* how sure it is that a member with its answer calls again at once */
     uint8_t held;             /* enum messagepack_rpc_event: one for which there was no room */
     bool served;              /* only `read_available` reads, and no member waits to send */
     bool plain;               /* small values are packed and unpacked here */
@@ -120,8 +115,6 @@ struct line {
     bool drained;             /* the last receive took all there was: wait before the next */
     bool reading;             /* the reader waits for the socket */
     bool draining;            /* so does the drainer, which is not the reader */
-    bool watched;             /* and looks soon which member goes on */
-    bool expected;            /* the member that has just left calls again at once, and wakes the others then */
     bool sending;             /* a member sends, without the GVL */
     bool receiving;           /* a member receives, without the GVL */
     bool unsent;              /* the peer takes no more now */

@@ -9,20 +9,6 @@
 #include "../plait_io.h"
 #include "rb_rpc_line_wait.h"
 
-/* Seconds: a member that calls again within them after its answer does so at once. */
-static const double AT_ONCE = 0.0002;
-
-/* How often a member has to do so; how many times are remembered; and for how many one exception counts. */
-enum { SURE = 8, SUREST = 16, DOUBT = 4 };
-
-/* Other sleeping members; a few are quicker when none of them waits for the frames of the others. */
-enum { CROWD = 5 };
-
-/* Of early wake-ups: for how many one in vain counts; how many are remembered; how many are left out then. */
-enum { WASTE = 3, EAGEREST = 16, PAUSE = 512 };
-
-static const struct wakeups no_wakeups;
-
 static ID id_state, id_followed, id_due, id_outcome;
 
 /* ---- futures ---- */
@@ -35,10 +21,6 @@ bool plait_line_settled(VALUE future) {
  * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
  * it leaves, as the reader does. Their frames leave together meanwhile, see plait_line_flush_soon. The first one is woken
  * when the member with its answer is about to give the GVL away: before that it would only wait for the GVL.
- *
- * Members that leave and call again at once, again and again, are in step. Then the next one is woken later: when the one
- * before has written its frame, sleeps again, and gives the GVL away. That costs half of the switches, and all frames leave
- * together. The reader takes care that no member waits for long for one that does not come back.
  */
 static struct member *rpc_line_members_take_next_due(struct line *line) {
     struct member *member = line->due;
@@ -47,7 +29,6 @@ static struct member *rpc_line_members_take_next_due(struct line *line) {
     plait_line_detach(line, member);
     line->stirring = member;
     line->stirred = plait_now();
-    line->expected = false;
     return member;
 }
 
@@ -56,77 +37,16 @@ void plait_line_wake_next_due(struct line *line) {
     if (member) plait_line_wake(line, member);
 }
 
-bool plait_line_in_step(const struct line *line) {
-    return line->habit >= SURE && line->crowd >= CROWD && !line->served;
-}
-
-/* The member is woken early, unless that was not worth it lately: after so many times it is tried again. */
-static struct wakeup *rpc_line_members_one_after_next(struct line *line) {
-    if (!line->due || !plait_line_in_step(line)) return NULL;
-    if (line->eager >= 0) return line->due->wakeup;
-
-    line->eager++;
-    return NULL;
-}
-
-void plait_line_note_worth(struct line *line, struct wakeup *wakeup) {
-    if (wakeup->worth == 0) return;
-
-    if (wakeup->worth > 0 && line->eager < EAGEREST) line->eager += 1;
-    if (wakeup->worth < 0) line->eager = line->eager >= WASTE ? line->eager - WASTE : -PAUSE;
-    wakeup->worth = 0;
-}
-
-/* The members that are woken when the current one gives the GVL away. */
-struct wakeups plait_line_next_in_turn(struct line *line) {
+struct wakeup *plait_line_next_in_turn(struct line *line) {
     struct member *next = line->stirring ? NULL : rpc_line_members_take_next_due(line);
-    if (!next) return no_wakeups;
-
-    return (struct wakeups){.next = next->wakeup, .after = rpc_line_members_one_after_next(line)};
+    return next ? next->wakeup : NULL;
 }
 
-/* A woken member does not leave: it has to run a finalizer that takes long, say. Or a member that left does not come back. */
+/* A woken member does not leave: it has to run a finalizer that takes long, say. */
 void plait_line_wake_held_up(struct line *line) {
-    bool waits = line->due || line->stirring || line->expected;
-    if (!waits || plait_now() - line->stirred < LINE_PATIENCE) return;
+    if (!(line->due || line->stirring) || plait_now() - line->stirred < LINE_PATIENCE) return;
 
-    line->habit = 0;
-    line->expected = false;
     while (line->due) plait_line_wake_next_due(line);
-}
-
-/* A frame of now leaves together with the frames of members that are on their way. */
-bool plait_line_others_speak(const struct line *line) {
-    return plait_line_in_step(line) && (line->due || line->stirring || line->expected);
-}
-
-static void rpc_line_members_note_return(struct line *line, const struct member *member) {
-    if (line->gone == member->thread && plait_now() - line->went < AT_ONCE) {
-        if (line->habit < SUREST) line->habit++;
-    } else {
-        line->habit = line->habit > DOUBT ? line->habit - DOUBT : 0;
-    }
-    line->gone = Qnil;
-    line->expected = false;
-}
-
-bool plait_line_return(struct line *line, const struct member *member) {
-    if (!NIL_P(member->scheduler) || line->served) return false;
-
-    rpc_line_members_note_return(line, member);
-    return plait_line_in_step(line) && line->due && !line->stirring;
-}
-
-/* Returns whether the member will call again at once, and wake the others then; if not, the reader will. */
-bool plait_line_goes_for_a_moment(struct line *line, const struct member *member) {
-    if (!NIL_P(member->scheduler) || member->want != WANT_ANSWER || !plait_line_settled(member->future)) return false;
-
-    line->gone = member->thread;
-    line->went = plait_now();
-    if (!plait_line_in_step(line) || !line->watched || !line->reading || line->unsent) return false;
-
-    line->stirred = line->went;
-    return line->expected = true;
 }
 
 void plait_line_wake_first(struct line *line) {
@@ -139,7 +59,6 @@ static void rpc_line_members_wake_in_turn(struct line *line, struct member *memb
     member->back = line->due_end;
     *line->due_end = member;
     line->due_end = &member->next;
-    line->crowd++;
     if (!line->taking) plait_line_wake_first(line);
 }
 
@@ -154,9 +73,8 @@ static void rpc_line_members_wake_for(struct line *line, VALUE future) {
     while (line->awaited && st_lookup(line->awaited, (st_data_t)future, &first)) {
         struct member *member = (struct member *)first;
         plait_line_detach(line, member);
-        bool in_turn = rpc_line_members_leaves_at_once(member);
-        if (!in_turn || !plait_line_in_step(line)) line->woken = true;
-        if (in_turn) rpc_line_members_wake_in_turn(line, member);
+        line->woken = true;
+        if (rpc_line_members_leaves_at_once(member)) rpc_line_members_wake_in_turn(line, member);
         else plait_line_wake(line, member);
     }
 }
@@ -239,7 +157,6 @@ void plait_line_attach(struct line *line, struct member *member) {
     member->back = &line->sleeping;
     if (member->next) member->next->back = &member->next;
     line->sleeping = member;
-    line->crowd++;
     rpc_line_members_watch(line, member);
     if (NIL_P(member->future)) return;
 
@@ -271,7 +188,6 @@ void plait_line_detach(struct line *line, struct member *member) {
     if (member->next) member->next->back = member->back;
     else if (line->due_end == &member->next) line->due_end = member->back;
     member->back = NULL;
-    line->crowd--;
     if (!NIL_P(member->future)) rpc_line_members_detach_from_future(line, member);
 }
 

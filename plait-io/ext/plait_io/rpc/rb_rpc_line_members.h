@@ -12,9 +12,6 @@ struct member plait_line_member(enum want want, double limit);
 /* Lets the connection know when the future is settled; false: it is settled already. */
 bool plait_line_follow(VALUE future);
 
-/* A member that leaves the line with its answer calls again at once, as far as is known: members in turn send together. */
-bool plait_line_in_step(const struct line *line);
-
 /* Wakes one of the members whose answers are there, unless one of them is on its way. */
 void plait_line_wake_first(struct line *line);
 
@@ -28,9 +25,6 @@ void plait_line_wake_all(struct line *line);
 
 void plait_line_mark_members(const struct line *line);
 
-/* The member has written a call, and stays for the answer. Returns whether the next woken member sends the frame. */
-bool plait_line_return(struct line *line, const struct member *member);
-
 /* The result that the parser has announced, where that takes no time: something small, or a String; else Qundef. */
 VALUE plait_line_plain_result(const struct line *line);
 
@@ -38,11 +32,11 @@ VALUE plait_line_plain_result(const struct line *line);
 
 bool plait_line_settled(VALUE future);
 void plait_line_wake_next_due(struct line *line);
-struct wakeups plait_line_next_in_turn(struct line *line);
-bool plait_line_others_speak(const struct line *line);
-void plait_line_note_worth(struct line *line, struct wakeup *wakeup);
+
+/* The one that is to be woken when the current one gives the GVL away; or NULL. */
+struct wakeup *plait_line_next_in_turn(struct line *line);
+
 void plait_line_wake_held_up(struct line *line);
-bool plait_line_goes_for_a_moment(struct line *line, const struct member *member);
 void plait_line_attach(struct line *line, struct member *member);
 void plait_line_detach(struct line *line, struct member *member);
 void plait_line_rouse(struct line *line, struct member *member);

@@ -82,7 +82,7 @@ static VALUE rpc_line_allocate(VALUE class) {
     struct line *line;
     VALUE self = TypedData_Make_Struct(class, struct line, &plait_line_type, line);
     line->io = line->parser = line->writer = line->parts = line->connection = line->calls = line->batch = line->over = Qnil;
-    line->secure = line->gone = Qnil;
+    line->secure = Qnil;
     line->self = self;
     line->generation = plait_generation();
     line->last_id = UINT32_MAX;
@@ -301,7 +301,7 @@ static void rpc_line_begin_exchange(struct line *line, void *argument) {
     if (entry->bytes) rpc_line_enter_small_call(line, entry->member->future, entry->bytes, entry->size);
     else rpc_line_enter_call(line, entry->member->future, entry->params);
     if (!line->reader && !line->served) line->reader = entry->member;
-    if (!plait_line_return(line, entry->member)) plait_line_flush_soon(line);
+    plait_line_flush_soon(line);
     if (line->served && line->unsent) rb_funcall(line->connection, id_unsent_left, 0);
 }
 

@@ -67,7 +67,6 @@ static void *rpc_line_receive_now(void *argument) {
  */
 static void rpc_line_receive_without_gvl(struct line *line, struct receive *receive) {
     receive->received = -2;
-    line->habit = 0; /* large ones are asked for as soon as a caller wants them */
     plait_line_wake_first(line);
     line->receiving = true;
     rb_nogvl(rpc_line_receive_now, receive, NULL, NULL, RB_NOGVL_INTR_FAIL);
@@ -352,7 +351,7 @@ void plait_line_take_in(struct line *line) {
         }
     }
     line->taking = false;
-    if (!plait_line_in_step(line)) plait_line_wake_first(line);
+    plait_line_wake_first(line);
     plait_line_release(line);
 }
 

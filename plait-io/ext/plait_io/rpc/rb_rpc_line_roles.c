@@ -17,8 +17,6 @@
 #include "rb_rpc_line_send.h"
 #include "rb_rpc_line_wait.h"
 
-static const struct wakeups no_wakeups;
-
 static ID id_complaint, id_reads_here, id_find_drainer;
 
 /* ---- roles ---- */
@@ -44,7 +42,6 @@ static void rpc_line_roles_lie_down(struct line *line, struct member *member) {
     plait_line_attach(line, member);
     if (!NIL_P(member->scheduler)) plait_line_wake_first(line);
     plait_line_sleep(line, member, plait_line_next_in_turn(line));
-    if (member->wakeup) plait_line_note_worth(line, member->wakeup);
     plait_line_detach(line, member);
 }
 
@@ -58,13 +55,12 @@ static bool rpc_line_roles_drains(struct line *line, struct member *member) {
 
 static void rpc_line_roles_wait_as_reader(struct line *line, const struct member *member, int events) {
     double limit = member->limit < line->earliest ? member->limit : line->earliest;
-    line->watched = line->due || plait_line_others_speak(line);
-    double soon = line->watched ? plait_now() + LINE_PATIENCE : INFINITY;
+    double soon = line->due ? plait_now() + LINE_PATIENCE : INFINITY;
     line->reading = true;
     line->armed = limit;
     plait_line_wait(line, events, soon < limit ? soon : limit,
-                    NIL_P(member->scheduler) ? plait_line_next_in_turn(line) : no_wakeups);
-    line->reading = line->watched = false;
+                    NIL_P(member->scheduler) ? plait_line_next_in_turn(line) : NULL);
+    line->reading = false;
     plait_line_wake_held_up(line);
     if (!isinf(line->earliest)) {
         double now = plait_now();
@@ -74,7 +70,7 @@ static void rpc_line_roles_wait_as_reader(struct line *line, const struct member
 
 static void rpc_line_roles_wait_as_drainer(struct line *line, const struct member *member) {
     line->draining = true;
-    plait_line_wait(line, PLAIT_WRITABLE, member->limit, no_wakeups);
+    plait_line_wait(line, PLAIT_WRITABLE, member->limit, NULL);
     line->draining = false;
 }
 
@@ -88,7 +84,7 @@ static void rpc_line_roles_work(struct line *line, struct member *member) {
         plait_line_let_others_run(member);
         return;
     }
-    if ((reads && !plait_line_others_speak(line)) || line->drainer == member) plait_line_flush(line);
+    if (reads || line->drainer == member) plait_line_flush(line);
     if (!NIL_P(line->over) ||
         rpc_line_roles_satisfied(line, member)) return; /* no other member would wake it for what it has done itself */
     if (reads && plait_line_buffered(line)) {
@@ -163,8 +159,6 @@ static bool rpc_line_roles_reader_drains(const struct line *line) {
 
 /* Promised frames have to be sent, and another member has to read for the waiting ones. */
 static void rpc_line_roles_hand_over(struct line *line, const struct member *member) {
-    if (plait_line_goes_for_a_moment(line, member)) return;
-
     plait_line_wake_next_due(line);
     if (line->served) return;
     if (!line->reader || (line->reading && !line->due && !line->unsent)) plait_line_flush(line);
@@ -187,7 +181,7 @@ static VALUE rpc_line_roles_leave(VALUE argument) {
     if (line->stirring == member) line->stirring = NULL;
     if (line->reader == member) {
         line->reader = NULL;
-        line->reading = line->watched = line->taking = false;
+        line->reading = line->taking = false;
     }
     plait_line_take_wakeup(line, member);
     if (member->sole) plait_line_drop(line, member->future, rpc_line_roles_late(member) ? "late" : "cancelled");

@@ -75,7 +75,7 @@ static VALUE rpc_line_wait_on_scheduler(struct line *line, VALUE scheduler, int 
 
 struct thread_wait {
     struct pollfd file;
-    struct wakeups others; /* that are still to be signaled */
+    struct wakeup *next; /* that is still to be signaled; or NULL */
     double limit;
 };
 
@@ -87,28 +87,28 @@ static int rpc_line_wait_milliseconds_until(double limit) {
 
 static void *rpc_line_wait_poll_now(void *argument) {
     struct thread_wait *wait = argument;
-    plait_wakeups_signal(&wait->others);
+    plait_wakeup_pass_on(&wait->next);
     if (poll(&wait->file, 1, rpc_line_wait_milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
     return NULL;
 }
 
-/* As plait_poll; but the others are signaled in any case. */
-static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct wakeups others) {
-    struct thread_wait wait = {.file = {.fd = descriptor}, .others = others, .limit = limit};
+/* As plait_poll; but the next one is signaled in any case. */
+static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct wakeup *next) {
+    struct thread_wait wait = {.file = {.fd = descriptor}, .next = next, .limit = limit};
     if (events & PLAIT_READABLE) wait.file.events |= POLLIN;
     if (events & PLAIT_WRITABLE) wait.file.events |= POLLOUT;
     rb_nogvl(rpc_line_wait_poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
-    plait_wakeups_signal(&wait.others);
+    plait_wakeup_pass_on(&wait.next);
     rb_thread_check_ints();
     if (wait.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
     return (wait.file.revents & POLLIN ? PLAIT_READABLE : 0) | (wait.file.revents & POLLOUT ? PLAIT_WRITABLE : 0);
 }
 
-void plait_line_wait(struct line *line, int events, double limit, struct wakeups others) {
+void plait_line_wait(struct line *line, int events, double limit, struct wakeup *next) {
     VALUE scheduler = rb_fiber_scheduler_current();
     int came;
     if (NIL_P(scheduler)) {
-        came = rpc_line_wait_poll_beside(plait_descriptor_of(line->io), events, limit, others);
+        came = rpc_line_wait_poll_beside(plait_descriptor_of(line->io), events, limit, next);
     } else {
         VALUE ready = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
         came = RTEST(ready) ? NUM2INT(ready) : 0;
@@ -175,9 +175,9 @@ void plait_line_take_wakeup(struct line *line, struct member *member) {
 }
 
 /* Of a fiber nothing runs between the look at `woken` and the sleep; a wakeup remembers. */
-void plait_line_sleep(struct line *line, struct member *member, struct wakeups others) {
+void plait_line_sleep(struct line *line, struct member *member, struct wakeup *next) {
     if (NIL_P(member->scheduler)) {
-        plait_wakeup_await(member->wakeup, member->limit, others);
+        plait_wakeup_await(member->wakeup, member->limit, next);
         return;
     }
     if (member->woken) return;

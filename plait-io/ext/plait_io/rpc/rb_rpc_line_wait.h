@@ -8,8 +8,8 @@
  * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' wakeups are signaled as soon
  * as the GVL is given away; so by `sleep`.
  */
-void plait_line_wait(struct line *line, int events, double limit, struct wakeups others);
-void plait_line_sleep(struct line *line, struct member *member, struct wakeups others);
+void plait_line_wait(struct line *line, int events, double limit, struct wakeup *next);
+void plait_line_sleep(struct line *line, struct member *member, struct wakeup *next);
 void plait_line_wake(const struct line *line, struct member *member);
 
 /* Runs what calls into Ruby for others, and must not be broken off: an interrupt of this class (Object: a kill, too) comes after
