@@ -23,10 +23,6 @@ module Plait
         NEVER = [0x10, 0x0f].freeze
         WAYS = { **CHANGING.to_h { |name| [name, PLAIN] }, **SECRET.to_h { |name| [name, NEVER] } }.freeze
 
-        # Coded texts that are remembered, and bytes of each: the same lengths and names come again, outside of the table.
-        REMEMBERED = 64
-        SHORT = 64
-
         # A table that knows the number of a field.
         class Index < Table
           def initialize
@@ -59,7 +55,7 @@ module Plait
 
         def initialize
           @table = Index.new
-          @texts = {}
+          @texts = Huffman::Memory.new
         end
 
         # @param bytes [Integer] the peer's SETTINGS_HEADER_TABLE_SIZE
@@ -99,17 +95,10 @@ module Plait
         end
 
         def write_text(block, text)
-          coded = @texts[text] || Huffman.encode(text).tap { |bytes| remember(text, bytes) }
+          coded = @texts.fetch(text) { Huffman.encode(text) }
           shorter = coded.bytesize < text.bytesize
           write_number(block, shorter ? 0x80 : 0, 0x7f, shorter ? coded.bytesize : text.bytesize)
           block << (shorter ? coded : text.b)
-        end
-
-        def remember(text, coded)
-          return if text.bytesize > SHORT
-
-          @texts.shift if @texts.size >= REMEMBERED
-          @texts[text] = coded
         end
 
         # §5.1

@@ -10,16 +10,12 @@ module Plait
       class Decompressor
         # Bytes of a number behind its first one: five are 35 bits (§5.1 lets us refuse more).
         LONGEST = 5
-        # Coded texts that are remembered, and bytes of each: many servers write the same fields again with each head, outside of
-        # the table.
-        REMEMBERED = 64
-        SHORT = 64
 
         # @param largest [Integer] bytes of a list of fields, as SETTINGS_MAX_HEADER_LIST_SIZE counts them
         def initialize(largest)
           @largest = largest
           @table = Table.new
-          @texts = {}
+          @texts = Huffman::Memory.new
         end
 
         # @param block [String] binary, whole
@@ -94,14 +90,7 @@ module Plait
           coded ? decoded(bytes) : bytes.freeze
         end
 
-        def decoded(bytes) = @texts[bytes] || Huffman.decode(bytes).freeze.tap { |text| remember(bytes, text) }
-
-        def remember(bytes, text)
-          return if bytes.bytesize > SHORT
-
-          @texts.shift if @texts.size >= REMEMBERED
-          @texts[bytes] = text
-        end
+        def decoded(bytes) = @texts.fetch(bytes) { Huffman.decode(bytes).freeze }
 
         def cut = raise(Error, "a header block that ends too early")
       end

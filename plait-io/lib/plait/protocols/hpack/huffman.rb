@@ -68,6 +68,27 @@ module Plait
           end
         end
 
+        # The last short texts, coded or decoded: most peers write the same fields again with each head, outside of the table.
+        class Memory
+          MOST = 64
+          # Bytes.
+          SHORT = 64
+
+          def initialize
+            @texts = {}
+          end
+
+          # @return [String] what is remembered of the text, else what the block gives
+          def fetch(text)
+            return yield if text.bytesize > SHORT
+
+            @texts[text] || yield.tap do |other|
+              @texts.shift if @texts.size >= MOST
+              @texts[text] = other
+            end
+          end
+        end
+
         module_function
 
         # @return [Place] where each text begins; the tree is made on first use, since it takes some milliseconds
