@@ -145,9 +145,9 @@ class LabFreshProcessTest < Minitest::Test
   end
 
   def test_a_refused_fork_says_where_to_look
-    refusing = FreshProcess.new(bound: 1)
-    refusing.define_singleton_method(:fork_child) { |&_| raise Errno::EAGAIN }
-    error = assert_raises(FreshProcess::ForkRefused) { assert_no_leaks { refusing.call { |_| 1 } } }
+    error = Plait.const_get(:Forking).stub(:call, -> { raise Errno::EAGAIN }) do
+      assert_raises(FreshProcess::ForkRefused) { assert_no_leaks { in_child { |_| 1 } } }
+    end
     assert_match(/refuses a new process .*ulimit -u/, error.message)
   end
 

@@ -88,9 +88,7 @@ module Plait
         end
 
         # Since 7.2 the block may have leased it for longer.
-        def kept_on_purpose?
-          respond_to?(:connection_lease, true) ? connection_lease.sticky : ::ActiveRecord.version >= LEASES
-        end
+        def kept_on_purpose? = respond_to?(:connection_lease, true) ? connection_lease.sticky : ::ActiveRecord.version >= LEASES
 
         # ActiveRecord's `raw_connection` would first check the server, on the connection in the middle of a call, and so wait for
         # the very answer that was cut.

@@ -174,9 +174,7 @@ module Plait
         module_function
 
         # @return [String] "GET /users/:id", "users#show" or "GET /users", in UTF-8
-        def of(env)
-          readable(env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env))
-        end
+        def of(env) = readable(env["sinatra.route"] || action(env["action_dispatch.request.path_parameters"]) || beginning(env))
 
         def readable(text) = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")[0, MOST]
 

@@ -73,14 +73,12 @@ module Plait
 
       # Under a fiber scheduler the child would inherit the parent's event loop and its descriptors.
       def fork_outside_scheduler(&child)
-        return fork_child(&child) unless Fiber.scheduler
+        return Forking.call(&child) unless Fiber.scheduler
 
-        Thread.new { fork_child(&child) }.value
+        Thread.new { Forking.call(&child) }.value
       rescue *REFUSALS => e
         raise refused(e.message)
       end
-
-      def fork_child(&) = Forking.call(&)
 
       def refused(reason)
         ForkRefused.new("the system refuses a new process (#{reason}); look at `ulimit -u`, at the container's limit of " \

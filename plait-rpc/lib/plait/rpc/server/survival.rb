@@ -41,9 +41,7 @@ module Plait
             ThreadGuard.end_over(Thread.current, guard) if guard
           end
 
-          def drop(handler, thread, exception, reason)
-            handler.report(Error.new(ThreadGuard.dropped(thread, exception, reason)))
-          end
+          def drop(handler, thread, exception, reason) = handler.report(Error.new(ThreadGuard.dropped(thread, exception, reason)))
 
           # Runs a worker: Thread#raise into its thread reaches the methods that it runs by {of}, and nothing else.
           # @return [Object, nil] the block's value

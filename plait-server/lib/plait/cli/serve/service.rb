@@ -39,9 +39,7 @@ module Plait
 
         # @param notice [#call] takes a sentence about each setting without effect
         # @raise [UsageError]
-        def configuration(notice: self.notice)
-          Server::Configuration.of(Server::ConfigFile.read(@file, orders, notice: notice))
-        end
+        def configuration(notice: self.notice) = Server::Configuration.of(Server::ConfigFile.read(@file, orders, notice: notice))
 
         private
 

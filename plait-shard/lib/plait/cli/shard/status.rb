@@ -54,9 +54,7 @@ module Plait
 
         def milliseconds(seconds) = format("%.2f ms", seconds * 1000)
 
-        def slow(status)
-          status["slow"].map { |one| [one["command"], format("%.3f", one["seconds"]), one["client"], one["at"]] }
-        end
+        def slow(status) = status["slow"].map { |one| [one["command"], format("%.3f", one["seconds"]), one["client"], one["at"]] }
 
         def hot_keys(status) = status["hot_keys"].map { |hot| [hot["key"], hot["per_second"].round] }
 

@@ -76,9 +76,7 @@ module Plait
         end
 
         # @return [Array<String>] the identities of processes that gave no sign of life for a minute
-        def dead(identities)
-          identities.reject { |identity| @redis.with { |redis| redis.call("EXISTS", identity) }.positive? }
-        end
+        def dead(identities) = identities.reject { |identity| @redis.with { |redis| redis.call("EXISTS", identity) }.positive? }
 
         # @return [Boolean] whether any process takes jobs from the queue
         def served?(queue) = processes.any? { |process| takes_from?(process, queue) && !process.stopping? }

@@ -61,9 +61,7 @@ module Plait
         end
 
         # The figures stand beside it as text.
-        def svg(elements, height)
-          element(:svg, elements.join, width: "100%", height: height, xmlns: XMLNS, aria_hidden: true)
-        end
+        def svg(elements, height) = element(:svg, elements.join, width: "100%", height: height, xmlns: XMLNS, aria_hidden: true)
 
         def height(_row) = HEIGHT
 
