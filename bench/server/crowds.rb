@@ -25,3 +25,14 @@ Bench::Harness.define("idle-10000") do |bench|
   bench.goal metric: "growth_mb", at_most: 15
   contest.all :fibers, :threads
 end
+
+Bench::Harness.define("idle-tls-1000") do |bench|
+  bench.title "Memory of 1,000 idle connections by TLS, each of which was answered once (--quick: 200)"
+  bench.sizes connections: [1_000, 200], seconds: 10
+  contest = Bench::Server::IdleTLSContest.new(bench, tls: true)
+  bench.goal metric: "kb_per_connection", at_most: 12
+  bench.goal metric: "descriptors_per_connection", at_most: 1
+  contest.plait :fibers
+  contest.also :threads
+  contest.peer "puma", 5
+end

@@ -29,6 +29,21 @@ module Bench
         def together(calls) = @client.map(calls.first.first, calls.map { |_, *arguments| arguments }, limit: calls.size)
       end
 
+      # The same by TLS.
+      class PlaitTLS < Plait
+        def self.serve(service, tell)
+          require_relative "../../../test/support/certificates"
+          pair = ::Certificates.self_signed("IP:127.0.0.1")
+          server = ::Plait::RPC::Server.new(service)
+          tell.call(server.listen("tls://127.0.0.1:0", tls: { certificate: pair.certificate, key: pair.key }).port)
+          server.run
+        end
+
+        def initialize(port) # rubocop:disable Lint/MissingSuper -- that one connects by TCP
+          @client = ::Plait::RPC::Client.connect("tls://127.0.0.1:#{port}", tls: { verify: false })
+        end
+      end
+
       # The same, in fibers on both sides.
       class PlaitFibers < Plait
         class << self

@@ -32,12 +32,13 @@ module Bench
 
       # @param bench [Harness::Definition]
       # @param peers [Array<String>]
+      # @param ours [Hash{String => Symbol}] names of rows, and classes in clients/plait.rb
       # @param holds [Array<Integer>] see {Service#initialize}
       # @yieldparam trial [Harness::Trial]
       # @yieldparam type [Class<Clients::Client>]
       # @yieldparam server [ServerProcess]
-      def self.enter(bench, peers: PEERS.keys, holds: [], &deed)
-        OURS.each { |name, type| bench.plait(name, gems: %w[msgpack]) { |trial| new(trial, "plait", type).call(*holds, &deed) } }
+      def self.enter(bench, peers: PEERS.keys, ours: OURS, holds: [], &deed)
+        ours.each { |name, type| bench.plait(name, gems: %w[msgpack]) { |trial| new(trial, "plait", type).call(*holds, &deed) } }
         peers.each do |name|
           file, type, gems = PEERS.fetch(name)
           bench.peer(name, gems: gems) { |trial| new(trial, file, type).call(*holds, &deed) }

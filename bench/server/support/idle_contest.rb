@@ -37,5 +37,40 @@ module Bench
           "connections_kept" => report.answered - report.errors, "rss_mb" => after / 1e6 }
       end
     end
+
+    # The same by TLS.
+    class IdleTLSContest < IdleContest
+      DESCRIPTORS = Harness::Metric.figure("descriptors_per_connection", unit: "descriptors")
+
+      private
+
+      def metrics = [EACH, DESCRIPTORS, MEMORY]
+
+      def warm_up(served, _trial)
+        Wrk.load(served.port, FEW, 1, tls: true)
+        served.settle
+      end
+
+      def compete(served, trial)
+        memory, descriptors = served.memory, served.descriptors
+        sockets = Array.new(trial[:connections]) { ask(served.port) }
+        check(served)
+        served.settle
+        { operations: sockets.size,
+          figures: { "kb_per_connection" => (served.memory - memory) / 1e3 / sockets.size, "rss_mb" => served.memory / 1e6,
+                     "descriptors_per_connection" => (served.descriptors - descriptors) / sockets.size.to_f } }
+      ensure
+        sockets&.each(&:close)
+      end
+
+      # @return [OpenSSL::SSL::SSLSocket] that had its answer
+      def ask(port)
+        socket = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port)).tap { |secure| secure.sync_close = true }
+        socket.connect.write("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        raise "no answer" unless socket.gets.to_s.include?(" 200 ")
+
+        socket
+      end
+    end
   end
 end

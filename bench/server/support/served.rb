@@ -68,6 +68,9 @@ module Bench
       # @return [Integer] bytes resident
       def memory = processes.sum { |pid| Harness::Processes.resident(pid).to_i }
 
+      # @return [Integer] open files and sockets
+      def descriptors = processes.sum { |pid| Dir.children("/proc/#{pid}/fd").size }
+
       # @return [Integer] bytes resident at the most so far
       def peak = processes.sum { |pid| Harness::Processes.peak(pid).to_i }
 
