@@ -12,7 +12,7 @@ module Labelled
     # Part of the seconds that a run must take at least to tell how many items there are to be.
     SHORT = 15.0
     # Items at most: their list is in memory.
-    MOST = 20_000_000
+    MOST = 2_000_000
 
     # @param seconds [Numeric] that the best row of the label takes
     # @param only [Array<String>] names; none: all

@@ -24,6 +24,8 @@ module Plait
         PATIENCE = 0.15
         # Seconds until the neighbours are tried again; twice as many each time that nothing changes.
         PAUSES = (0.5..8.0)
+        # Such a pause comes after some looks.
+        SOON = 1.0
         # The neighbours are tried in at most one part of so many of the time.
         RARELY = 50
         # Seconds for an item from which handing it to one of several workers may cost less than it gains.
@@ -164,9 +166,9 @@ module Plait
           window
         end
 
-        # The first items at a new level belong to the old one in part.
+        # The first items at a new level belong to the old one, whose workers have had two each.
         def go(level)
-          @skip = [level.limit, @level.limit].max unless level == @level
+          @skip = [level.limit, @level.limit * 2].max unless level == @level
           @level = level
           open
         end
@@ -202,7 +204,7 @@ module Plait
 
         def rest(window)
           @odd = changed?(window) ? @odd + 1 : 0
-          return change(window) if @odd > 1 || (@odd == 1 && differ?(window.work, @reference.work, LEAP))
+          return change(window) if @odd > 1 || (@odd == 1 && work_differs?(window, LEAP))
           return unless @odd.zero? && @last >= @wake_at
 
           @pause = [@pause * 2, PAUSES.end].min
@@ -255,17 +257,25 @@ module Plait
           @phase = :rest
           @odd = 0
           @reference = nil
-          @wake_at = @last + [@pause, (@last - @exploring) * RARELY].max
+          @wake_at = @last + (anew? ? @pause : [@pause, (@last - @exploring) * RARELY].max)
           go(@base.level)
         end
+
+        # The work has changed not long ago, and one look may have been wrong.
+        def anew? = @changes.positive? && @pause < SOON
 
         def changed?(window)
           return !(@reference = window) unless @reference
 
-          differ?(window.work, @reference.work) || differ?(window.rate, @reference.rate, LEAP)
+          work_differs?(window) || differ?(window.rate, @reference.rate, LEAP)
         end
 
-        def differ?(one, other, factor = CHANGE) = one > other * factor || other > one * factor
+        # Workers apart do it on a clock of their own.
+        def work_differs?(window, factor = CHANGE)
+          !@ladder.apart?(window.level) && differ?(window.work, @reference.work, factor)
+        end
+
+        def differ?(one, other, factor) = one > other * factor || other > one * factor
 
         def change(window)
           restart

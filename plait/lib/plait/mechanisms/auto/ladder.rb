@@ -43,6 +43,9 @@ module Plait
 
         def refuse(kind) = @refused[kind] = true
 
+        # @return [Boolean] whether its workers are processes or ractors
+        def apart?(level) = @apart.include?(level.kind)
+
         # @param direction [Symbol] :up, :aside or :down
         # @param busy [Float] processors that were busy at the level
         def step(direction, from, busy)
@@ -75,7 +78,7 @@ module Plait
         end
 
         def aside(from, busy)
-          return if @apart.include?(from.kind)
+          return if apart?(from)
 
           (apart if busy >= BUSY) || (from.kind == :fibers ? back(from) : cheaper(from, busy))
         end
@@ -90,7 +93,7 @@ module Plait
         end
 
         def down(from)
-          return @first if @apart.include?(from.kind)
+          return @first if apart?(from)
           return if from.limit == 1
 
           half = from.limit / 2
