@@ -83,9 +83,7 @@ module Plait
         end
 
         # An interrupt came before ActiveRecord could give it back: it would be the connection of the next item.
-        def give_back
-          release_connection unless kept_on_purpose?
-        end
+        def give_back = (release_connection unless kept_on_purpose?)
 
         # Since 7.2 the block may have leased it for longer.
         def kept_on_purpose? = respond_to?(:connection_lease, true) ? connection_lease.sticky : ::ActiveRecord.version >= LEASES

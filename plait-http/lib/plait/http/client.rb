@@ -156,9 +156,7 @@ module Plait
       # Closes the connections: idle ones now, busy ones when their exchange is over. A client that
       # {#with} has made leaves shared ones open.
       # @return [void]
-      def close
-        @connections.close unless @shares
-      end
+      def close = (@connections.close unless @shares)
 
       # @example
       #   as_ann = api.with(auth: {bearer: token}, headers: {"X-Request-Id" => id}, timeout: 2)

@@ -220,9 +220,7 @@ module Plait
         @stream.close if @state == :closed
       end
 
-      def become(state)
-        @state = state unless @state == :closed
-      end
+      def become(state) = (@state = state unless @state == :closed)
 
       def shut_down
         io.to_io.shutdown(Socket::SHUT_RDWR)

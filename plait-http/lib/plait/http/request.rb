@@ -154,9 +154,7 @@ module Plait
         body
       end
 
-      def typed(type)
-        @headers.add("Content-Type", type) unless @headers.mentions?("Content-Type")
-      end
+      def typed(type) = (@headers.add("Content-Type", type) unless @headers.mentions?("Content-Type"))
 
       def refuse_body
         raise UsageError, "a #{@method} with a body: servers may ignore or refuse it (RFC 9110 §9.3.1); say allow_body: true " \

@@ -131,9 +131,7 @@ module Plait
       end
 
       # @param data [String, Array<String>, nil] sent in the place of the result
-      def refuse(id, error, data, flush)
-        add_answer(flush) { @writer.error(id, error, *data) } unless foreign?
-      end
+      def refuse(id, error, data, flush) = (add_answer(flush) { @writer.error(id, error, *data) } unless foreign?)
 
       def flush = foreign? || exclusively { flush_now }
 
@@ -332,9 +330,7 @@ module Plait
       end
 
       # An answer to a call that was dropped is not kept.
-      def look_at_large
-        @parser.discard if @parser.kind == :response && !@calls&.key?(@parser.id)
-      end
+      def look_at_large = (@parser.discard if @parser.kind == :response && !@calls&.key?(@parser.id))
 
       def end_of_input
         return end_all(@wire.failure) if @wire.failure

@@ -85,9 +85,7 @@ module Plait
       end
 
       # The core counts an admitted connection from now on.
-      def release(socket)
-        @core.hold(-EACH) if @sockets.delete(socket)
-      end
+      def release(socket) = (@core.hold(-EACH) if @sockets.delete(socket))
 
       # A connection of HTTP/2 counts, and each of its streams.
       def inside = @core.statistics.fetch(:connections) + @multiplexed.size

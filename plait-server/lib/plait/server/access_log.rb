@@ -119,9 +119,7 @@ module Plait
       end
 
       # A thread that still writes to the file closes it then. No caller waits for that: it may be a pipe without a reader.
-      def leave(file)
-        @changing.synchronize { file.close unless file.equal?(@file) || file.equal?(@writing) }
-      end
+      def leave(file) = @changing.synchronize { file.close unless file.equal?(@file) || file.equal?(@writing) }
 
       # What a line says.
       module Formats

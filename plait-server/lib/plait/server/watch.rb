@@ -151,9 +151,7 @@ module Plait
           ::GVLTools::LocalTimer if !::GVLTools::LocalTimer.respond_to?(:enabled?) || ::GVLTools::LocalTimer.enabled?
         end
 
-        def begin(env)
-          env["plait.gvl"] = @timer.monotonic_time if @timer
-        end
+        def begin(env) = (env["plait.gvl"] = @timer.monotonic_time if @timer)
 
         # @param env [Hash] in which `plait.gvl_wait` are seconds then
         def finish(env)

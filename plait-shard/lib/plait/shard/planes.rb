@@ -148,9 +148,7 @@ module Plait
       end
 
       # There are more nodes than the current plane has room for: the next one has more room.
-      def outgrow
-        @changing.synchronize { replace(@settings.dup, DRAIN) if running? }
-      end
+      def outgrow = @changing.synchronize { replace(@settings.dup, DRAIN) if running? }
     end
 
     # The figures of all data planes of a proxy, running and ended ones. No total ever falls.

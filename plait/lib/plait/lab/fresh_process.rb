@@ -34,9 +34,7 @@ module Plait
       def self.supported? = Process.respond_to?(:fork)
 
       # Once, since it takes longer than a short trial.
-      def self.warm_up
-        @warm_up ||= [GC.start, *(Process.warmup if Process.respond_to?(:warmup))]
-      end
+      def self.warm_up = @warm_up ||= [GC.start, *(Process.warmup if Process.respond_to?(:warmup))]
 
       # @param bound [Numeric] seconds after which the child counts as hung and is killed
       # @param sampler [#start, #sample, #pause, nil] looks at the child from outside while it measures

@@ -193,9 +193,7 @@ module Plait
         end
 
         # Through a method in C, for its stack to be overwritten as well.
-        def overwrite_stack(depth)
-          ONE.each { overwrite_stack(depth - 1) } if depth.positive?
-        end
+        def overwrite_stack(depth) = (ONE.each { overwrite_stack(depth - 1) } if depth.positive?)
 
         def totals(report)
           { bytes: report.total_allocated_memsize, objects: report.total_allocated,

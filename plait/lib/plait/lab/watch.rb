@@ -134,9 +134,7 @@ module Plait
         def processor_time = Deadline.now
       end
 
-      def find_loops
-        ObjectSpace.each_object(Scheduler) { |scheduler| @loops[scheduler] ||= {} if scheduler.alive? }
-      end
+      def find_loops = ObjectSpace.each_object(Scheduler) { |scheduler| @loops[scheduler] ||= {} if scheduler.alive? }
 
       def look
         seen = (Thread.list - [Thread.current, @socket&.thread]).map { |thread| describe(thread, thread.status == "run") }

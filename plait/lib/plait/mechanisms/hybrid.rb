@@ -127,9 +127,7 @@ module Plait
           def processor_time = 0.0
         end
 
-        def wake(count)
-          count.times { @turns << true unless @turns.num_waiting.zero? }
-        end
+        def wake(count) = count.times { @turns << true unless @turns.num_waiting.zero? }
       end
     end
     private_constant :Hybrid

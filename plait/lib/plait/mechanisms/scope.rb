@@ -273,8 +273,6 @@ module Plait
       end
     end
 
-    def announce
-      @changed.broadcast if @waiting.positive?
-    end
+    def announce = (@changed.broadcast if @waiting.positive?)
   end
 end

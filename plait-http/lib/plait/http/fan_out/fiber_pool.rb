@@ -195,9 +195,7 @@ module Plait
         end
 
         # Waits, if too many answers wait for the caller.
-        def pause
-          @scheduler.park { |place| @parked << place } if full? && !@cancelled
-        end
+        def pause = (@scheduler.park { |place| @parked << place } if full? && !@cancelled)
 
         # @param error [Exception] of the pool, not of an item: the caller's
         def abort(error)

@@ -89,9 +89,7 @@ module Plait
         def stop(seconds) = @stop_signal.stop(Deadline.after(seconds))
 
         # A late answer has no caller any more.
-        def answered(number, total)
-          @totals[number] = total if @totals.key?(number)
-        end
+        def answered(number, total) = (@totals[number] = total if @totals.key?(number))
 
         def follow
           thread = Thread.new do

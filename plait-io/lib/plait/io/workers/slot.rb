@@ -85,9 +85,7 @@ module Plait
         end
 
         # Starts a worker where the slot has none.
-        def fill
-          @worker ||= begin_one if Deadline.now >= @due
-        end
+        def fill = (@worker ||= begin_one if Deadline.now >= @due)
 
         private
 

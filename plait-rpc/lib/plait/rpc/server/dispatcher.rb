@@ -68,9 +68,7 @@ module Plait
           @handler.report(error)
         end
 
-        def unsent(connection)
-          @pool.call if @board.unsent(connection.session)
-        end
+        def unsent(connection) = (@pool.call if @board.unsent(connection.session))
 
         # A method waits for an answer of that connection's peer.
         # @return [Object] the block's value

@@ -317,9 +317,7 @@ module Plait
         def work_left? = @backlog.size.positive? && running < @limit
 
         # Before a quick method: if it waits nevertheless, an idle worker takes the lead.
-        def stay_awake
-          help { !@idle.called? } if @idle.unwatched?
-        end
+        def stay_awake = (help { !@idle.called? } if @idle.unwatched?)
 
         def engage
           @lock.exclusively { @size += 1 }

@@ -180,9 +180,7 @@ module Plait
         end
 
         # 101 is not to be had by HTTP/2 (§8.6).
-        def send_interim(head)
-          @session.send_head(@stream, fields_of(head), last: false) unless head.status == 101
-        end
+        def send_interim(head) = (@session.send_head(@stream, fields_of(head), last: false) unless head.status == 101)
 
         def fields_of(head)
           fields = [[":status", head.status.to_s]]

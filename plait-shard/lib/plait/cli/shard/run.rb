@@ -229,9 +229,7 @@ module Plait
 
         private
 
-        def read(seconds)
-          NAMES[@reader.read_nonblock(1)] if @reader.wait_readable(seconds)
-        end
+        def read(seconds) = (NAMES[@reader.read_nonblock(1)] if @reader.wait_readable(seconds))
       end
       private_constant :Signals
     end

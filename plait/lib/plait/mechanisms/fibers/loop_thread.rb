@@ -102,9 +102,7 @@ module Plait
         end
 
         # An interrupted run wakes {#settle}.
-        def deliver(outcome)
-          @finished << outcome if outcome || @settling
-        end
+        def deliver(outcome) = (@finished << outcome if outcome || @settling)
 
         def settle
           @kept = []

@@ -43,9 +43,7 @@ module Plait
       end
 
       # @api private
-      def wake(wait)
-        ready(wait) if wait&.wake
-      end
+      def wake(wait) = (ready(wait) if wait&.wake)
 
       # A time that can't be compared with others would end the loop, and all fibers with it.
       # @raise [RangeError] where Kernel#sleep would, too
