@@ -63,6 +63,13 @@ module HTTP2Bounds
     RawConnection.new(silent).then { |raw| wait_until { raw.next.nil? } }
   end
 
+  # The app, and not the peer, has taken longer than the peer may take.
+  def test_a_slow_app_ends_no_connection
+    serve(write_timeout: 1, idle_timeout: 1, head_timeout: 1) { |env| [200, {}, [env["PATH_INFO"]].tap { sleep(2) }] }
+    raw = greet
+    [1, 3].each { |id| assert_equal("/#{id}", raw.write(request(id, path("/#{id}"))).next(DATA).payload) }
+  end
+
   def test_no_more_connections_than_allowed
     serve(connections: 2) { [200, {}, ["fine"]] }
     first, = Array.new(2) { secure.tap { |socket| RawConnection.new(socket).write(hello).next(SETTINGS) } }

@@ -107,6 +107,7 @@ module Plait
           arm
           tokens = @reactor.wait(deadline)
           @now = Deadline.now
+          note_rest
           tokens.each { |token| token.equal?(self) ? @armed = nil : ready(token) }
           receive if @armed.nil? || @more
           look_at_times
@@ -231,15 +232,19 @@ module Plait
 
         # ---- timeouts ----
 
+        # A long wait for an answer is none for the peer: until now there was nothing for it to take or to complete.
+        def note_rest
+          @idle = @now unless @session.idle?
+          @moved = @now if @session.output.empty?
+          @assembled = @now unless @session.assembling?
+        end
+
         # Seconds for the greeting, and between two requests.
         def patience = @session.greeted? ? @options.idle_timeout : @options.head_timeout
 
         def look_at_times
-          @idle = @now unless @session.idle?
-          @moved = @now if @session.output.empty?
-          @assembled = @now unless @session.assembling?
           give_up if late?(@moved, @options.write_timeout) || late?(@assembled, @options.head_timeout)
-          end_idle if late?(@idle, patience)
+          end_idle if @session.idle? && late?(@idle, patience)
           look_at_slots if late?(@looked, LOOK)
         end
 
