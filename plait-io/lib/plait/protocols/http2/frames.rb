@@ -26,20 +26,19 @@ module Plait
         # @return [String, nil] what is wrong with them
         def self.fault(fields, values)
           fields.each do |name, value|
-            wrong = KNOWN.key?(name) ? nil : fault_of(name, value)
+            wrong = KNOWN.key?(name) ? nil : name_fault(name)
             return wrong if wrong
             return "the value #{value.inspect[0, 80]} of #{name}" unless values.match?(value)
+            return "te of something else than trailers" if name == "te" && value != "trailers" && values.equal?(STRICT) # §8.2.2
           end
           nil
         end
 
-        def self.fault_of(name, value)
+        def self.name_fault(name)
           return "the pseudo field #{name} behind other fields, or in trailers" if name.start_with?(":")
-          return "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
 
-          "te of something else than trailers" if name == "te" && value != "trailers" # §8.2.2
+          "a field named #{name.inspect[0, 80]}" if !NAME.match?(name) || CONNECTION.include?(name)
         end
-        private_class_method :fault_of
       end
 
       # The protocols offered by ALPN (RFC 7301), the preferred one first.
