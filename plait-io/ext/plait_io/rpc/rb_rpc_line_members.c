@@ -19,8 +19,7 @@ bool plait_line_settled(VALUE future) {
 
 /*
  * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
- * it leaves, as the reader does. Their frames leave together meanwhile, see plait_line_flush_soon. The first one is woken
- * when the member with its answer is about to give the GVL away: before that it would only wait for the GVL.
+ * it leaves, as the reader does. Their frames leave together meanwhile, see plait_line_flush_soon.
  */
 static struct member *rpc_line_members_take_next_due(struct line *line) {
     struct member *member = line->due;
@@ -44,7 +43,7 @@ struct wakeup *plait_line_next_in_turn(struct line *line) {
 
 /* A woken member does not leave: it has to run a finalizer that takes long, say. */
 void plait_line_wake_held_up(struct line *line) {
-    if (!(line->due || line->stirring) || plait_now() - line->stirred < LINE_PATIENCE) return;
+    if (!line->due || plait_now() - line->stirred < LINE_PATIENCE) return;
 
     while (line->due) plait_line_wake_next_due(line);
 }

@@ -5,8 +5,8 @@
 #include "rb_rpc_line.h"
 
 /*
- * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The others' wakeups are signaled as soon
- * as the GVL is given away; so by `sleep`.
+ * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The next one's wakeup is signaled as
+ * soon as the GVL is given away; so by `sleep`.
  */
 void plait_line_wait(struct line *line, int events, double limit, struct wakeup *next);
 void plait_line_sleep(struct line *line, struct member *member, struct wakeup *next);
