@@ -86,9 +86,9 @@ module Plait
       # @return [IO] for that, read by a process that has no parent to wait for it
       def listen_to(stderr, link)
         reader, writer = IO.pipe
-        Process.wait(fork do
+        Process.wait(Forking.call do
           writer.close
-          fork { hear(reader, stderr, link) }
+          Forking.call { hear(reader, stderr, link) }
           Process.exit!(0)
         end)
         writer

@@ -50,7 +50,8 @@ module Plait
       def call(&block)
         settle
         mine, theirs = Child.pipes
-        @pid = fork_outside_scheduler { Child.new(theirs, mine).run(block) }
+        # A signal waits until the child is known: it could not be ended.
+        Thread.handle_interrupt(SignalException => :never) { @pid = fork_apart { Child.new(theirs, mine).run(block) } }
         theirs.each(&:close)
         adopt
         answer(Mailbox.new(mine.first), mine.last)
@@ -70,7 +71,7 @@ module Plait
       end
 
       # Under a fiber scheduler the child would inherit the parent's event loop and its descriptors.
-      def fork_outside_scheduler(&child)
+      def fork_apart(&child)
         return Forking.call(&child) unless Fiber.scheduler
 
         Thread.new { Forking.call(&child) }.value
