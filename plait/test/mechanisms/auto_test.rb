@@ -56,6 +56,19 @@ class AutoTest < Minitest::Test
     assert_equal(items.size, outcomes.count(&:ok?))
   end
 
+  def test_an_item_that_ends_the_thread_of_the_loop_ends_the_run
+    took = Array.new(3) do
+      before = Plait::Deadline.now
+      assert_no_leaks do
+        assert_raises(Plait::WorkerDied) do
+          map(1..50, among: %i[fibers], limit: 8) { |n| sleep(0.01) && n == 20 && Thread.exit }
+        end
+      end
+      Plait::Deadline.now - before
+    end
+    assert_operator(took.min, :<, 1.5, "the run waited for its grace of two seconds")
+  end
+
   # The loop has some of them in hand. A machine that stands still for seconds fails one try.
   def test_the_end_of_a_run_does_not_wait_for_items_that_have_not_begun
     took = Array.new(3) do

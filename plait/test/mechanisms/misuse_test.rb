@@ -27,12 +27,13 @@ class MisuseTest < Minitest::Test
     "offloaded block whose child returns" => ["pid = Plait.offload { fork } || next", 0]
   }.each do |name, (forking, status)|
     define_method(:"test_an_#{name.tr(" ", "_")}") do
-      %i[threads fibers hybrid auto].product(["", "on_error: :collect", "timeout: 60"]) do |on, option|
+      hosts = [":threads", ":fibers", ":hybrid", ":auto", ":auto, among: [:fibers]"]
+      hosts.product(["", "on_error: :collect", "timeout: 60"]) do |on, option|
         result = Support::FreshRuby.run(<<~RUBY)
           require "plait"
           $stdout.sync = true
           parent = Process.pid
-          Plait.map([*1..6], on: :#{on}, limit: 2, #{option}) do |n|
+          Plait.map([*1..6], on: #{on}, limit: 2, #{option}) do |n|
             puts "item \#{n} in a child" unless Process.pid == parent
             next unless n == 1
             #{forking}

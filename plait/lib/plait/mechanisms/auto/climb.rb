@@ -24,7 +24,7 @@ module Plait
         PATIENCE = 0.15
         # Seconds until the neighbours are tried again; twice as many each time that nothing changes.
         PAUSES = (0.5..8.0)
-        # Such a pause comes after some looks.
+        # Pauses below it are kept where the work has changed, whatever the look has taken.
         SOON = 1.0
         # The neighbours are tried in at most one part of so many of the time.
         RARELY = 50
@@ -257,12 +257,10 @@ module Plait
           @phase = :rest
           @odd = 0
           @reference = nil
-          @wake_at = @last + (anew? ? @pause : [@pause, (@last - @exploring) * RARELY].max)
+          anew = @changes.positive? && @pause < SOON # one look may have been wrong
+          @wake_at = @last + (anew ? @pause : [@pause, (@last - @exploring) * RARELY].max)
           go(@base.level)
         end
-
-        # The work has changed not long ago, and one look may have been wrong.
-        def anew? = @changes.positive? && @pause < SOON
 
         def changed?(window)
           return !(@reference = window) unless @reference

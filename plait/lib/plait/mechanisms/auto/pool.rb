@@ -242,17 +242,19 @@ module Plait
         def apart? = APART.include?(@level.kind)
 
         def arrange
-          @stretching = STRETCHES && @level.kind == :threads && @level.limit == 1
-          @threads&.limit = @level.kind == :threads ? @level.limit : 0
-          @fibers&.width = @level.limit if @level.kind == :fibers
+          threads = @level.kind == :threads
+          @threads&.limit = threads ? @level.limit : 0
+          @fibers&.width = @level.limit unless threads
+          @stretching = STRETCHES && threads && @level.limit == 1
           @room = room
           @least = (@level.limit / 2.0).ceil
-          @plain = @fibers.nil? && @apart.nil?
-          return if @stretching || @stretch.nil?
+          @plain = threads && [@fibers, @apart].none?
+          end_stretch unless @stretching
+        end
 
-          left = @stretch
-          @stretch = nil
-          hand_back(left)
+        def end_stretch
+          left, @stretch = @stretch, nil
+          hand_back(left) if left
         end
 
         # They begin when nothing else runs.
@@ -274,8 +276,11 @@ module Plait
           return @pending.zero? || (@pending == @aside && @apart.room?) ? @pending + 1 : 0 if apart?
           return 0 if @aside.positive?
 
-          @in_fibers.empty? || @level.kind == :fibers ? @room : @level.limit
+          mixed? ? @level.limit : @room
         end
+
+        # Items in hand would come on top of those of the other kind that run.
+        def mixed? = @in_fibers.size != (@level.kind == :fibers ? @pending : 0)
 
         # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
         def room = @stretching ? 1 + @pace.ahead : @level.limit * 2

@@ -65,6 +65,7 @@ module Plait
         end
 
         def cancel
+          @runs.delete(@hand.shift) until @hand.empty?
           @settling = true
           @loop.soon { interrupt_all }
           settle
@@ -93,20 +94,12 @@ module Plait
           end
         end
 
-        def interrupt_all
-          while (run = @hand.shift)
-            @runs.delete(run)
-            deliver(nil)
-          end
-          super
-        end
-
         # An interrupted run wakes {#settle}.
         def deliver(outcome) = (@finished << outcome if outcome || @settling)
 
         def settle
           @kept = []
-          TimeLimit.enforce(GRACE) { @kept << @finished.pop until @runs.empty? || @finished.closed? }
+          TimeLimit.enforce(GRACE) { @kept << @finished.pop until @runs.empty? || @loop_thread.over? }
           @kept << @finished.pop until @finished.empty?
         rescue TimeoutError
           nil
@@ -134,6 +127,9 @@ module Plait
         ensure
           @thread&.kill unless @loop
         end
+
+        # @return [Boolean] whether it has ended, and all that it had to say was taken
+        def over? = !@thread.alive? && @finished.empty?
 
         # Has it put something into the queue once no fiber is left.
         def report_when_idle
