@@ -24,7 +24,7 @@ module Plait
         PATIENCE = 0.15
         # Seconds until the neighbours are tried again; twice as many each time that nothing changes.
         PAUSES = (0.5..8.0)
-        # Pauses below it are kept where the work has changed, whatever the look has taken.
+        # Pauses below it are kept, whatever the look has taken: the first one may have been wrong.
         SOON = 1.0
         # The neighbours are tried in at most one part of so many of the time.
         RARELY = 50
@@ -60,7 +60,7 @@ module Plait
           @phase = :measure
           @directions = %i[up aside]
           @pause = PAUSES.begin
-          @skip = @total = 0
+          @skip = @total = @pending = 0
           @exploring = now
           open
           mark(now)
@@ -104,7 +104,9 @@ module Plait
         end
 
         # Judges the window that is due, and may change the level.
-        def judge
+        # @param pending [Integer] items that workers of this level have, or are about to get
+        def judge(pending = @level.limit)
+          @pending = pending
           window = close
           send(@phase, window) if window
         end
@@ -166,9 +168,9 @@ module Plait
           window
         end
 
-        # The first items at a new level belong to the old one, whose workers have had two each.
+        # The first items at a new level belong to the old one in part.
         def go(level)
-          @skip = [level.limit, @level.limit * 2].max unless level == @level
+          @skip = [level.limit, @pending].max unless level == @level
           @level = level
           open
         end
@@ -208,7 +210,7 @@ module Plait
           return unless @odd.zero? && @last >= @wake_at
 
           @pause = [@pause * 2, PAUSES.end].min
-          explore(window)
+          explore(window, :up, *(:aside unless Ladder.far?(window.level)), :down)
         end
 
         # @!endgroup
@@ -257,8 +259,7 @@ module Plait
           @phase = :rest
           @odd = 0
           @reference = nil
-          anew = @changes.positive? && @pause < SOON # one look may have been wrong
-          @wake_at = @last + (anew ? @pause : [@pause, (@last - @exploring) * RARELY].max)
+          @wake_at = @last + [@pause, (@pause < SOON ? 0 : @last - @exploring) * RARELY].max
           go(@base.level)
         end
 
@@ -268,23 +269,23 @@ module Plait
           work_differs?(window) || differ?(window.rate, @reference.rate, LEAP)
         end
 
-        # Workers apart do it on a clock of their own.
+        # Where the processor is idle it is mostly our own.
         def work_differs?(window, factor = CHANGE)
-          !@ladder.apart?(window.level) && differ?(window.work, @reference.work, factor)
+          [window, @reference].any? { |one| one.busy >= Ladder::BUSY } && differ?(window.work, @reference.work, factor)
         end
 
         def differ?(one, other, factor) = one > other * factor || other > one * factor
 
         def change(window)
           restart
-          explore(window)
+          explore(window, :up, :aside, :down)
         end
 
-        def explore(window)
+        def explore(window, *directions)
           @exploring = @last
           @ladder.forgive
           @base = window
-          @directions = %i[up aside down]
+          @directions = directions
           try_next
         end
 

@@ -24,6 +24,9 @@ module Plait
         # Part of a processor from which the workers are what takes the time, so that cheaper ones may gain something.
         BUSY = 0.6
 
+        # @return [Boolean] whether threads, of which there are not so many, are worth a look only after fewer fibers
+        def self.far?(level) = level.kind == :fibers && level.limit > MANY
+
         # @return [Level] where a run begins
         attr_reader :first
 
@@ -42,9 +45,6 @@ module Plait
         def forgive = @refused.clear
 
         def refuse(kind) = @refused[kind] = true
-
-        # @return [Boolean] whether its workers are processes or ractors
-        def apart?(level) = @apart.include?(level.kind)
 
         # @param direction [Symbol] :up, :aside or :down
         # @param busy [Float] processors that were busy at the level
@@ -78,7 +78,7 @@ module Plait
         end
 
         def aside(from, busy)
-          return if apart?(from)
+          return if @apart.include?(from.kind)
 
           (apart if busy >= BUSY) || (from.kind == :fibers ? back(from) : cheaper(from, busy))
         end
@@ -93,7 +93,7 @@ module Plait
         end
 
         def down(from)
-          return @first if apart?(from)
+          return @first if @apart.include?(from.kind)
           return if from.limit == 1
 
           half = from.limit / 2

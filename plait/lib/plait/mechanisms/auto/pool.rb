@@ -228,7 +228,7 @@ module Plait
         end
 
         def judge
-          @climb.judge
+          @climb.judge(@pending)
           follow unless @climb.level == @level
           decide if @climb.settled?
         end
