@@ -211,7 +211,7 @@ module Plait
         # @return [Symbol, String, nil] :ruby; or the directory of a gem; nil: the program itself
         def home_of(owner)
           name = NAME.bind_call(owner) or return
-          file, line = Object.const_source_location(name) || return
+          file, line = Object.const_source_location(name) || (Object.const_defined?(name) ? [] : return) # NilClass on JRuby 10
           line.to_i.zero? ? :ruby : home(file)
         rescue NameError
           nil # its name is none of a constant
