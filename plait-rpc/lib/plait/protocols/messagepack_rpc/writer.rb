@@ -24,8 +24,7 @@ module Plait
 
         # Forgets what is pending.
         def clear
-          @parts = []
-          @tail = "".b
+          @parts, @tail, @bytesize = [], "".b, 0
           self
         end
 
@@ -41,8 +40,8 @@ module Plait
         # @param result [String, Array<String>] more about the error, for peers that name their errors
         def error(id, error, result = PACKED_NIL) = answer(id, [*pieces(error), *pieces(result)], error, result)
 
-        # @return [Integer] bytes that are pending
-        def bytesize = @parts.sum(&:bytesize) + @tail.bytesize
+        # @return [Integer] bytes that are pending; others may ask while one writes, on JRuby at the same time
+        attr_reader :bytesize
 
         def empty? = bytesize.zero?
 
@@ -94,6 +93,7 @@ module Plait
 
         def append(*pieces)
           pieces.each { |piece| piece.bytesize < @join ? @tail << piece.b : push(piece) }
+          @bytesize += pieces.sum(&:bytesize)
           self
         end
 
