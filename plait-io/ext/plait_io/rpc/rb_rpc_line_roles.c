@@ -158,7 +158,7 @@ static bool rpc_line_roles_reader_drains(const struct line *line) {
 }
 
 /* Promised frames have to be sent, and another member has to read for the waiting ones. */
-static void rpc_line_roles_hand_over(struct line *line, const struct member *member) {
+static void rpc_line_roles_hand_over(struct line *line) {
     plait_line_wake_next_due(line);
     if (line->served) return;
     if (!line->reader || (line->reading && !line->due && !line->unsent)) plait_line_flush(line);
@@ -185,7 +185,7 @@ static VALUE rpc_line_roles_leave(VALUE argument) {
     }
     plait_line_take_wakeup(line, member);
     if (member->sole) plait_line_drop(line, member->future, rpc_line_roles_late(member) ? "late" : "cancelled");
-    if (NIL_P(line->over)) rpc_line_roles_hand_over(line, member);
+    if (NIL_P(line->over)) rpc_line_roles_hand_over(line);
     else plait_line_wake_next_due(line);
     plait_line_release(line);
     return Qnil;
