@@ -164,8 +164,6 @@ module Plait
       # Requests in a row after which a route gets the cache.
       HOT = 32
 
-      # @return [Integer] requests that wait for a connection, or for it to be made
-      attr_reader :waiting
       # @return [Cache] of the busiest route
       attr_reader :cache
 
@@ -174,7 +172,8 @@ module Plait
         @limits = options.pool
         @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)
         @cache = Cache.new(self)
-        @waiting = @streak = @reused = 0
+        @waiting = {}.compare_by_identity # an end too many or too late can't make it less than those who wait
+        @streak = @reused = 0
         @generation = Native.fork_generation
       end
 
@@ -211,14 +210,17 @@ module Plait
       # As {with}, without an end.
       # @yieldparam wire [Wire] for {checkin} or {discard}; no interrupt comes before the block has stored it
       def checkout(route, timeouts, deadline, renew: false, &take)
-        @waiting += 1
+        @waiting[take] = true
         clear(@cache)
         @pool.checkout(route.origin, deadline: earliest(@limits[:wait], deadline), renew: renew, take: take) do |&made|
           @dialer.connect(route, earliest(timeouts.connect, deadline), &made)
         end
       ensure
-        @waiting -= 1
+        @waiting.delete(take)
       end
+
+      # @return [Integer] requests that wait for a connection, or for it to be made
+      def waiting = @waiting.size
 
       # Returns a connection whose exchange is complete.
       def checkin(wire) = wire.reusable? ? @pool.checkin(wire) : @pool.discard(wire)
@@ -263,12 +265,12 @@ module Plait
       end
 
       def put_back(entry, cache, whole)
-        keeps = whole && entry.wire.reusable? && !@waiting.positive? && cache.room?
+        keeps = whole && entry.wire.reusable? && @waiting.empty? && cache.room?
         return checkin(entry.wire) unless keeps
 
         entry.since = Deadline.now
         cache.entries.push(entry)
-        clear(cache) if @waiting.positive? || !@cache.equal?(cache) # a call that came meanwhile has not seen it
+        clear(cache) if !@waiting.empty? || !@cache.equal?(cache) # a call that came meanwhile has not seen it
       end
 
       # In the child of a fork all connections are the parent's.
@@ -293,7 +295,7 @@ module Plait
 
       def start_anew
         @generation = Native.fork_generation
-        @waiting = 0
+        @waiting.clear
         clear(@cache)
       end
 

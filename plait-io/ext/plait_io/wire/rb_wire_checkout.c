@@ -70,7 +70,7 @@ static bool checkout_take(struct checkout *checkout) {
 
 static bool checkout_keeps(const struct checkout *checkout) {
     if (!checkout->exchange.finished || !plait_wire_reusable(checkout->exchange.wire)) return false;
-    if (FIX2LONG(rb_ivar_get(checkout->connections, id_waiting)) > 0) return false;
+    if (RHASH_SIZE(rb_ivar_get(checkout->connections, id_waiting)) > 0) return false;
     if (rb_ivar_get(checkout->connections, id_cache) != checkout->cache) return false;
     return RARRAY_LEN(checkout->entries) < NUM2LONG(rb_ivar_get(checkout->cache, id_most));
 }

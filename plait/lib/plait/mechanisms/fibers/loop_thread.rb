@@ -28,7 +28,6 @@ module Plait
           @loop.soon { fill }
         end
 
-        # (see Pool#finish)
         def finish(run, outcome)
           super
         ensure
@@ -86,7 +85,6 @@ module Plait
           @loop.soon { fill } if @active < @width
         end
 
-        # On the loop.
         def fill
           while @active < @width && (run = @hand.shift)
             @active += 1
