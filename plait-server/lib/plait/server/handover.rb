@@ -2,6 +2,7 @@
 
 require "rbconfig"
 require "plait/io/workers/worker"
+require "plait/mechanisms/processes/forking"
 
 module Plait
   class Server

@@ -16,10 +16,9 @@ module Plait
         # As a client takes them (§8.2.1).
         LENIENT = /\A(?:[^\x00\x0a\x0d \t](?:[^\x00\x0a\x0d]*[^\x00\x0a\x0d \t])?)?\z/n
 
-        # Names that are right, so that most fields need one look-up: what HPACK knows, and what browsers send besides.
-        KNOWN = [*(HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION), "dnt", "origin", "priority", "sec-ch-ua",
-                 "sec-ch-ua-mobile", "sec-ch-ua-platform", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user",
-                 "upgrade-insecure-requests", "x-forwarded-for", "x-forwarded-proto"].to_h { |name| [name, true] }.freeze
+        # Names that are right, so that most fields need one look-up: of HPACK's table, and of browsers.
+        KNOWN = [*(HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION), "origin", "priority", "sec-ch-ua",
+                 "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "upgrade-insecure-requests"].to_h { |name| [name, true] }.freeze
 
         # @param fields [Array<Array(String, String)>] binary, without pseudo fields
         # @param values [Regexp] {STRICT} or {LENIENT}

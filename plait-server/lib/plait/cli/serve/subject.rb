@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/mechanisms/processes/forking"
 require "plait/process_figures"
 require "tempfile"
 require_relative "../../server/configuration"

@@ -279,7 +279,7 @@ module Plait
           mixed? ? @level.limit : @room
         end
 
-        # Items in hand would come on top of those of the other kind that run.
+        # Items in hand would come on top of items of the other kind, which run.
         def mixed? = @in_fibers.size != (@level.kind == :fibers ? @pending : 0)
 
         # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.

@@ -79,7 +79,7 @@ module Plait
 
         private
 
-        # In this order: what the loop does not find as an item ends, it is told of.
+        # In this order: the loop finds the run as an item ends, or is woken for it.
         def start(run)
           @hand << run
           @loop.soon { fill } if @active < @width

@@ -18,8 +18,7 @@ module Plait
     ASLEEP_IN = "_fork"
 
     class << self
-      # The child never goes on in the program of its parent, whatever raises there: a hook of a library around Process._fork, or a
-      # signal before the child has handlers of its own.
+      # Whatever a hook around Process._fork or an early signal raises, the child never goes on in its parent's program.
       # @param patience [Numeric] seconds to go on trying
       # @param copied [Array<IO>] what {flush} has returned
       # @yield in the child, as in Process.fork; it ends with `exit!`
@@ -53,21 +52,21 @@ module Plait
 
       private
 
-      def branch(copied)
+      def branch(copied, &child)
         Process.fork do
           FileBuffers.drop(copied)
           Patches.leave_loop
-          Thread.handle_interrupt(SignalException => :immediate) { yield }
+          Thread.handle_interrupt(SignalException => :immediate, &child)
         ensure
           exit!(1)
         end
       end
 
-      def watched(patience)
+      def watched(patience, &fork)
         watcher = watch(Thread.current, patience)
         Thread.handle_interrupt(Refused => :never) do
           # Ruby's sleep is the one place where it waits: a fork that has succeeded just now is not lost.
-          Thread.handle_interrupt(Refused => :on_blocking) { yield }
+          Thread.handle_interrupt(Refused => :on_blocking, &fork)
         ensure
           end_watch(watcher)
         end
