@@ -17,8 +17,8 @@ module Plait
         LENIENT = /\A(?:[^\x00\x0a\x0d \t](?:[^\x00\x0a\x0d]*[^\x00\x0a\x0d \t])?)?\z/n
 
         # Names that are right, so that most fields need one look-up: of HPACK's table, and of browsers.
-        KNOWN = [*(HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION), "origin", "priority", "sec-ch-ua",
-                 "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "upgrade-insecure-requests"].to_h { |name| [name, true] }.freeze
+        KNOWN = [*(HPACK::Table::STATIC.map(&:first).grep(NAME) - CONNECTION), "priority", "sec-fetch-dest",
+                 "sec-fetch-mode", "sec-fetch-site", "upgrade-insecure-requests"].to_h { |name| [name, true] }.freeze
 
         # @param fields [Array<Array(String, String)>] binary, without pseudo fields
         # @param values [Regexp] {STRICT} or {LENIENT}
