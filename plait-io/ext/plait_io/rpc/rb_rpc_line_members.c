@@ -21,24 +21,14 @@ bool plait_line_settled(VALUE future) {
  * Threads that are woken together fight for the GVL, each by several system calls. So one is woken, and wakes the next one when
  * it leaves, as the reader does. Their frames leave together meanwhile, see plait_line_flush_soon.
  */
-static struct member *rpc_line_members_take_next_due(struct line *line) {
+void plait_line_wake_next_due(struct line *line) {
     struct member *member = line->due;
-    if (!member) return NULL;
+    if (!member) return;
 
     plait_line_detach(line, member);
     line->stirring = member;
     line->stirred = plait_now();
-    return member;
-}
-
-void plait_line_wake_next_due(struct line *line) {
-    struct member *member = rpc_line_members_take_next_due(line);
-    if (member) plait_line_wake(line, member);
-}
-
-struct wakeup *plait_line_next_in_turn(struct line *line) {
-    struct member *next = line->stirring ? NULL : rpc_line_members_take_next_due(line);
-    return next ? next->wakeup : NULL;
+    plait_line_wake(line, member);
 }
 
 /* A woken member does not leave: it has to run a finalizer that takes long, say. */

@@ -32,10 +32,6 @@ VALUE plait_line_plain_result(const struct line *line);
 
 bool plait_line_settled(VALUE future);
 void plait_line_wake_next_due(struct line *line);
-
-/* The one that is to be woken when the current one gives the GVL away; or NULL. */
-struct wakeup *plait_line_next_in_turn(struct line *line);
-
 void plait_line_wake_held_up(struct line *line);
 void plait_line_attach(struct line *line, struct member *member);
 void plait_line_detach(struct line *line, struct member *member);

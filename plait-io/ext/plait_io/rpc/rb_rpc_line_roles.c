@@ -40,8 +40,8 @@ static bool rpc_line_roles_may_read(const struct line *line, const struct member
 static void rpc_line_roles_lie_down(struct line *line, struct member *member) {
     plait_line_give_wakeup(line, member);
     plait_line_attach(line, member);
-    if (!NIL_P(member->scheduler)) plait_line_wake_first(line);
-    plait_line_sleep(line, member, plait_line_next_in_turn(line));
+    plait_line_wake_first(line);
+    plait_line_sleep(line, member);
     plait_line_detach(line, member);
 }
 
@@ -58,8 +58,8 @@ static void rpc_line_roles_wait_as_reader(struct line *line, const struct member
     double soon = line->due ? plait_now() + LINE_PATIENCE : INFINITY;
     line->reading = true;
     line->armed = limit;
-    plait_line_wait(line, events, soon < limit ? soon : limit,
-                    NIL_P(member->scheduler) ? plait_line_next_in_turn(line) : NULL);
+    plait_line_wake_first(line);
+    plait_line_wait(line, events, soon < limit ? soon : limit);
     line->reading = false;
     plait_line_wake_held_up(line);
     if (!isinf(line->earliest)) {
@@ -70,7 +70,7 @@ static void rpc_line_roles_wait_as_reader(struct line *line, const struct member
 
 static void rpc_line_roles_wait_as_drainer(struct line *line, const struct member *member) {
     line->draining = true;
-    plait_line_wait(line, PLAIT_WRITABLE, member->limit, NULL);
+    plait_line_wait(line, PLAIT_WRITABLE, member->limit);
     line->draining = false;
 }
 
@@ -78,7 +78,6 @@ static void rpc_line_roles_wait_as_drainer(struct line *line, const struct membe
 static void rpc_line_roles_work(struct line *line, struct member *member) {
     if (rpc_line_roles_may_read(line, member)) line->reader = member;
     bool reads = line->reader == member;
-    if (reads && !NIL_P(member->scheduler)) plait_line_wake_first(line);
     if (reads && line->woken) {
         line->woken = false;
         plait_line_let_others_run(member);

@@ -5,16 +5,11 @@
 #include "rb_rpc_line_wait.h"
 
 #include <math.h>
-#include <poll.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
-#include <ruby/thread.h>
 #include <sys/socket.h>
 
 #include "../plait_io.h"
-
-/* Seconds of one poll(2): its milliseconds are an int. */
-static const double LONGEST_POLL = 3600;
 
 /* Seconds between two looks at what another member has read or sent, in a wait that none of them can end. */
 static const double LOOK = 0.1;
@@ -71,44 +66,11 @@ static VALUE rpc_line_wait_on_scheduler(struct line *line, VALUE scheduler, int 
     return rb_ensure(rpc_line_wait_run, (VALUE)&call, rpc_line_wait_end, (VALUE)&call);
 }
 
-/* ---- on a thread ---- */
-
-struct thread_wait {
-    struct pollfd file;
-    struct wakeup *next; /* that is still to be signaled; or NULL */
-    double limit;
-};
-
-static int rpc_line_wait_milliseconds_until(double limit) {
-    double left = isinf(limit) ? LONGEST_POLL : limit - plait_now();
-    if (left > LONGEST_POLL) left = LONGEST_POLL;
-    return left > 0 ? (int)ceil(left * 1e3) : 0;
-}
-
-static void *rpc_line_wait_poll_now(void *argument) {
-    struct thread_wait *wait = argument;
-    plait_wakeup_pass_on(&wait->next);
-    if (poll(&wait->file, 1, rpc_line_wait_milliseconds_until(wait->limit)) < 0) wait->file.revents = 0;
-    return NULL;
-}
-
-/* As plait_poll; but the next one is signaled in any case. */
-static int rpc_line_wait_poll_beside(int descriptor, int events, double limit, struct wakeup *next) {
-    struct thread_wait wait = {.file = {.fd = descriptor}, .next = next, .limit = limit};
-    if (events & PLAIT_READABLE) wait.file.events |= POLLIN;
-    if (events & PLAIT_WRITABLE) wait.file.events |= POLLOUT;
-    rb_nogvl(rpc_line_wait_poll_now, &wait, RUBY_UBF_IO, NULL, RB_NOGVL_INTR_FAIL);
-    plait_wakeup_pass_on(&wait.next);
-    rb_thread_check_ints();
-    if (wait.file.revents & (POLLERR | POLLHUP | POLLNVAL)) return events;
-    return (wait.file.revents & POLLIN ? PLAIT_READABLE : 0) | (wait.file.revents & POLLOUT ? PLAIT_WRITABLE : 0);
-}
-
-void plait_line_wait(struct line *line, int events, double limit, struct wakeup *next) {
+void plait_line_wait(struct line *line, int events, double limit) {
     VALUE scheduler = rb_fiber_scheduler_current();
     int came;
     if (NIL_P(scheduler)) {
-        came = rpc_line_wait_poll_beside(plait_descriptor_of(line->io), events, limit, next);
+        came = plait_poll(plait_descriptor_of(line->io), events, limit);
     } else {
         VALUE ready = rpc_line_wait_on_scheduler(line, scheduler, events, limit);
         came = RTEST(ready) ? NUM2INT(ready) : 0;
@@ -175,9 +137,9 @@ void plait_line_take_wakeup(struct line *line, struct member *member) {
 }
 
 /* Of a fiber nothing runs between the look at `woken` and the sleep; a wakeup remembers. */
-void plait_line_sleep(struct line *line, struct member *member, struct wakeup *next) {
+void plait_line_sleep(struct line *line, struct member *member) {
     if (NIL_P(member->scheduler)) {
-        plait_wakeup_await(member->wakeup, member->limit, next);
+        plait_wakeup_await(member->wakeup, member->limit);
         return;
     }
     if (member->woken) return;

@@ -4,12 +4,9 @@
 
 #include "rb_rpc_line.h"
 
-/*
- * Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. The next one's wakeup is signaled as
- * soon as the GVL is given away; so by `sleep`.
- */
-void plait_line_wait(struct line *line, int events, double limit, struct wakeup *next);
-void plait_line_sleep(struct line *line, struct member *member, struct wakeup *next);
+/* Waits for the events, PLAIT_READABLE or PLAIT_WRITABLE or both, or until the moment. */
+void plait_line_wait(struct line *line, int events, double limit);
+void plait_line_sleep(struct line *line, struct member *member);
 void plait_line_wake(const struct line *line, struct member *member);
 
 /* Runs what calls into Ruby for others, and must not be broken off: an interrupt of this class (Object: a kill, too) comes after

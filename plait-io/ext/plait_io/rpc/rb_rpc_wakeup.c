@@ -37,14 +37,8 @@ void plait_wakeup_signal(struct wakeup *wakeup) {
     if (asleep) rb_native_cond_signal(&wakeup->condition);
 }
 
-void plait_wakeup_pass_on(struct wakeup **next) {
-    if (*next) plait_wakeup_signal(*next);
-    *next = NULL;
-}
-
 struct nap {
     struct wakeup *wakeup;
-    struct wakeup *next; /* that is still to be signaled; or NULL */
     double limit;
 };
 
@@ -59,7 +53,6 @@ static void rpc_wakeup_wait(const struct nap *nap) {
 
 static void *rpc_wakeup_sleep_now(void *argument) {
     struct nap *nap = argument;
-    plait_wakeup_pass_on(&nap->next);
     rb_native_mutex_lock(&nap->wakeup->lock);
     if (!nap->wakeup->signaled) rpc_wakeup_wait(nap);
     rb_native_mutex_unlock(&nap->wakeup->lock);
@@ -71,9 +64,8 @@ static void rpc_wakeup_end_sleep(void *argument) {
 }
 
 /* With an interrupt at hand rb_nogvl does not call it at all. */
-void plait_wakeup_await(struct wakeup *wakeup, double limit, struct wakeup *next) {
-    struct nap nap = {.wakeup = wakeup, .next = next, .limit = limit};
+void plait_wakeup_await(struct wakeup *wakeup, double limit) {
+    struct nap nap = {.wakeup = wakeup, .limit = limit};
     rb_nogvl(rpc_wakeup_sleep_now, &nap, rpc_wakeup_end_sleep, wakeup, RB_NOGVL_INTR_FAIL);
-    plait_wakeup_pass_on(&nap.next);
     rb_thread_check_ints();
 }

@@ -1,8 +1,6 @@
 /*
- * A thread sleeps without the GVL until its wakeup is signaled. To signal takes no GVL either: a thread that goes to sleep
- * signals the next one as soon as it has given the GVL away. So the next one finds the GVL free, and need not queue for it.
- *
- * A signal is remembered, so none is lost; one too many wakes a thread that looks around and sleeps on.
+ * A thread sleeps without the GVL until its wakeup is signaled. A signal is remembered, so none is lost; one too many wakes a
+ * thread that looks around and sleeps on.
  */
 #ifndef PLAIT_RB_RPC_WAKEUP_H
 #define PLAIT_RB_RPC_WAKEUP_H
@@ -27,13 +25,10 @@ void plait_wakeup_clear(struct wakeup *wakeup);
 
 void plait_wakeup_signal(struct wakeup *wakeup);
 
-/* Signals the one that is there, once. */
-void plait_wakeup_pass_on(struct wakeup **next);
-
 /*
- * Sleeps until its signal, or the moment (monotonic seconds, or INFINITY), or an interrupt. The next one is signaled first,
- * in any case. Raises what another thread has raised in this one.
+ * Sleeps until its signal, or the moment (monotonic seconds, or INFINITY), or an interrupt. Raises what
+ * another thread has raised in this one.
  */
-void plait_wakeup_await(struct wakeup *wakeup, double limit, struct wakeup *next);
+void plait_wakeup_await(struct wakeup *wakeup, double limit);
 
 #endif
