@@ -3,7 +3,7 @@
 require_relative "support/contest"
 require_relative "support/h2load"
 
-# The fields of a browser's request, besides Host and what is about the connection.
+# A browser sends these fields, next to Host and Connection.
 BROWSER = ["User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
            "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8",
            "Accept-Language: en-US,en;q=0.5", "Accept-Encoding: gzip, deflate, br", "Upgrade-Insecure-Requests: 1",

@@ -172,7 +172,7 @@ module Plait
         @limits = options.pool
         @pool = Io::Pool.new(**@limits.slice(:per_key, :max, :max_idle, :idle_timeout), check_after: 0)
         @cache = Cache.new(self)
-        @waiting = {}.compare_by_identity # by the block that takes a connection: no end too many makes them fewer
+        @waiting = {}.compare_by_identity # by the block of each call: a second end of one call changes nothing
         @streak = @reused = 0
         @generation = Native.fork_generation
       end

@@ -133,7 +133,7 @@ class ClimbTest < Minitest::Test
 
   def test_it_decides_again_when_the_work_changes
     settle { |_, limit, now| (now / 10).to_i.odd? ? [limit / 0.02, limit * 0.01] : [1_000.0, 1.0] }
-    world = World.new { |_, limit, now| now > 5 ? [1_000.0, 1.0] : [limit / 0.02, limit * 0.001] }.run(20)
+    world = World.new { |_, limit, now| now > 5 ? [1_000.0, 1.0] : [limit / 0.02, limit * 0.001] }.run(15)
     assert_operator(world.climb.changes, :>=, 1)
     assert_equal([:threads, 1], world.climb.base.level.to_a)
   end

@@ -71,8 +71,7 @@ module Plait
         # The last short texts, coded or decoded: most peers write the same fields again with each head, outside of the table.
         class Memory
           MOST = 64
-          # Bytes.
-          SHORT = 64
+          SHORT = 64 # bytes
 
           def initialize
             @texts = {}

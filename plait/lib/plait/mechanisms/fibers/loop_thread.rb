@@ -127,7 +127,7 @@ module Plait
         end
 
         # @return [Boolean] whether it has ended, and all that it had to say was taken
-        def over? = !@thread.alive? && @finished.empty?
+        def over? = @ended && @finished.empty?
 
         # Has it put something into the queue once no fiber is left.
         def report_when_idle
@@ -152,6 +152,7 @@ module Plait
           turn_over(own)
         ensure
           handover.close
+          @ended = true
           @finished.close
           @runs.empty? ? own&.stop : own&.abandon
           Fiber.set_scheduler(nil)
