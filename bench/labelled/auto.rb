@@ -11,6 +11,8 @@ module Labelled
     WIDE = 256
     # Part of the seconds that a run must take at least to tell how many items there are to be.
     SHORT = 15.0
+    # Threads that share memory would be wrong here, and fast: auto does not compare results.
+    UNSAFE = %w[not_thread_safe].freeze
     # Items at most: their list is in memory.
     MOST = 2_000_000
 
@@ -57,15 +59,16 @@ module Labelled
     # Where items wait, as many may be in flight as on: :auto may have.
     def fixed(one)
       on, limit = one.best
-      return [[on, limit]] unless WAITERS.include?(on) && (one.right & WAITERS).any?(:fibers)
+      return [[on, limit]] unless WAITERS.include?(on) && (limit > PROCESSORS || one.right.include?(:fibers))
 
-      [on, :fibers].uniq.map { |waiter| [waiter, most(one)] }
+      [on, *(:fibers if one.right.include?(:fibers))].uniq.map { |waiter| [waiter, most(one)] }
     end
 
-    def most(one) = [WIDE, one.best.last.to_i].max
+    # @return [Integer] the limit of auto: that of the row beside it
+    def most(one) = one.best.first == :processes ? one.best.last : [WIDE, one.best.last.to_i].max
 
-    # Those that share memory, and what the label names.
-    def among(one) = %i[sequence threads fibers hybrid] | [one.best.first]
+    # Those that share memory, where that is right, and what the label names.
+    def among(one) = (UNSAFE.include?(one.name) ? %i[sequence] : %i[sequence threads fibers hybrid]) | [one.best.first]
 
     # Results are dropped: some are large.
     def seconds(one, items, on, limit, **options)

@@ -194,6 +194,20 @@ class AutoTest < Minitest::Test
     end
   end
 
+  def test_as_many_processes_as_gain
+    seen = []
+    assert_no_leaks do
+      Timeout.timeout(60) do
+        Plait.each_result(0.step, on: :auto, among: :processes, limit: 16) { |n| sleep(0.01) && n }.each do |outcome|
+          assert_equal(outcome.index, outcome.value)
+          seen << outcome.value
+          break if Plait.last_decision.limit == 16
+        end
+      end
+    end
+    assert_equal(seen.uniq, seen)
+  end
+
   # Its worker is one of a level that is over by then.
   def test_an_item_that_ends_its_thread_is_tried_again_at_a_later_level
     other = Thread::Queue.new
@@ -215,7 +229,7 @@ class AutoTest < Minitest::Test
 
   # Where a queue has no time limit.
   def test_a_late_tick_is_no_message
-    mailbox = Plait::Mechanisms.const_get(:Auto)::Mailbox.new([])
+    mailbox = Plait::Mechanisms.const_get(:Auto)::Mailbox.new({})
     mailbox.send(:start_ticker)
     mailbox << mailbox.class::TICK << 1 << mailbox.class::TICK
     mailbox.settle

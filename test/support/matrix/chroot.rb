@@ -69,6 +69,7 @@ module Support
 
       def environment
         { "PATH" => "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME" => "/root",
+          "JRUBY_OPTS" => "--dev", # not compiled for speed: most of a short run of tests is start-up
           "LANG" => "C.UTF-8", "SSL_CERT_FILE" => "/etc/ssl/certs/ca-certificates.crt",
           "PLAIT_INSTALL" => ENV.fetch("PLAIT_INSTALL", layered? ? "0" : "1"),
           **ENV.slice("PLAIT_JOBS", "PLAIT_TEST_TIMEOUT", "PLAIT_FILE_TIMEOUT") }

@@ -25,7 +25,8 @@ class ClimbTest < Minitest::Test
       @random = Random.new(seed)
       @now = @cpu = @lost = 0.0
       @pause = 0.005
-      @levels = [*LIMITS.product(%i[threads fibers]).map(&:reverse), [:processes, 2]].select { |_, limit| limit <= cap }
+      kinds = %i[threads fibers processes]
+      @levels = LIMITS.product(kinds).map(&:reverse).select { |kind, limit| limit <= cap && (among & kinds).include?(kind) }
       @climb = Climb.new(Ladder.new(among, cap, 2), 0.0, -> { @cpu })
       @tried = Hash.new(0.0)
     end
@@ -93,6 +94,45 @@ class ClimbTest < Minitest::Test
   def test_computing_goes_to_processes_where_it_may
     level = settle(among: [*ALL, :processes]) { |kind, _| kind == :processes ? [1_900, 1.9] : [1_000, 1.0] }
     assert_equal([:processes, 2], level)
+  end
+
+  def test_waits_that_hold_the_lock_go_to_as_many_processes_as_gain
+    level = settle(among: [*ALL, :processes], seconds: 60) do |kind, limit|
+      [kind == :processes ? [limit, 20].min / 0.02 : 50, 0.02]
+    end
+    assert_equal(:processes, level.first)
+    assert_operator(level.last, :>=, 20)
+  end
+
+  def test_a_mixture_gets_more_processes_than_processors
+    level = settle(among: [*ALL, :processes]) do |kind, limit|
+      [[limit / 0.01, kind == :processes ? 400 : 200].min, [limit * 0.5, kind == :processes ? 2 : 1].min]
+    end
+    assert_equal(:processes, level.first)
+  end
+
+  def test_items_of_new_workers_belong_to_no_window
+    climb = World.new { [1, 1] }.climb
+    now = 0
+    looks = [true, false].map do |new|
+      20.times do
+        climb.discount if new
+        climb.record(now += 1)
+      end
+      climb.due?
+    end
+    assert_equal([false, true], looks)
+  end
+
+  # What the processes use is unknown, and the program's own work is not the items'.
+  def test_a_garbage_collection_beside_processes_is_no_change
+    world = World.new(among: [*ALL, :processes]) do |kind, limit, now|
+      next [60, 0.02] unless kind == :processes
+
+      now.between?(8, 8.3) ? [20, 1.0] : [[limit * 50, 1_000].min, 0.02]
+    end
+    world.run(12)
+    assert_equal([0, :processes], [world.climb.changes, world.climb.base.level.kind])
   end
 
   def test_tiny_items_are_never_handed_to_several

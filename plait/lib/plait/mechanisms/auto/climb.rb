@@ -83,6 +83,9 @@ module Plait
           @last = now if now > @last
         end
 
+        # The next item says nothing: its worker has just started.
+        def discount = @skip += 1
+
         # A long time without work is no part of a window: a burst after it is one by itself.
         # @param seconds [Float] in which workers had nothing to do
         def idle(seconds)
@@ -269,8 +272,10 @@ module Plait
           work_differs?(window) || differ?(window.rate, @reference.rate, LEAP)
         end
 
-        # Where the processor is idle it is mostly our own.
+        # Where the processor is idle it is mostly our own; and the work of other processes is not measured.
         def work_differs?(window, factor = CHANGE)
+          return false if window.level.kind == :processes
+
           [window, @reference].any? { |one| one.busy >= Ladder::BUSY } && differ?(window.work, @reference.work, factor)
         end
 

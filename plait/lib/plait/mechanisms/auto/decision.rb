@@ -14,7 +14,7 @@ module Plait
       # @return [Integer] items in flight at most
       attr_reader :limit
       # @return [Hash] :items (finished so far), :rate (items a second that succeeded, nil where it was not measured), :busy
-      #   (processors that the program kept busy meanwhile, or nil), :changes (how often the work has changed), :settled (false
+      #   (processors that this process kept busy meanwhile, or nil), :changes (how often the work has changed), :settled (false
       #   while it is still trying), and :trials, an Array with a Hash for each choice that was tried since the last change: :on,
       #   :limit, :rate, :busy, :ratio (how many times as many items it gave), :than (the mechanism and the limit beside it)
       attr_reader :figures
@@ -65,7 +65,8 @@ module Plait
       end
 
       def measured
-        "#{Quantity.number(@figures[:rate])} items a second with #{format("%.2f", @figures[:busy])} processors busy"
+        busy = format(" with %.2f processors busy", @figures[:busy]) unless @on == :processes # those are others' then
+        "#{Quantity.number(@figures[:rate])} items a second#{busy}"
       end
 
       def gains

@@ -23,6 +23,8 @@ module Plait
         SOME = 4
         # Part of a processor from which the workers are what takes the time, so that cheaper ones may gain something.
         BUSY = 0.6
+        # Processes and ractors that are tried at first for each processor: more of them where items also wait.
+        EACH = 4
 
         # @return [Boolean] whether threads, of which there are not so many, are worth a look only after fewer fibers
         def self.far?(level) = level.kind == :fibers && level.limit > MANY
@@ -36,9 +38,10 @@ module Plait
           @cap = cap
           @processors = processors
           @most = { threads: threads(among), fibers: among.intersect?(%i[fibers hybrid]) ? cap : 0 }
+          @most.default = [cap, MANY].min
           @apart = %i[processes ractors] & among
           @refused = {}
-          @first = %i[threads fibers].find { |kind| @most[kind].positive? }&.then { |kind| Level.new(kind, 1) } || apart
+          @first = %i[threads fibers].find { |kind| @most[kind].positive? }&.then { |kind| Level.new(kind, 1) } || apart(1)
         end
 
         # Kinds that lost are tried again.
@@ -71,7 +74,7 @@ module Plait
         end
 
         def up(from)
-          limit = [from.limit * 2, @most.fetch(from.kind, 0)].min
+          limit = [from.limit * 2, @most[from.kind]].min
           return Level.new(from.kind, limit) if limit > from.limit && !(limit > MANY && fibers?(from))
 
           Level.new(:fibers, 2) if from.kind == :threads && @most[:threads] == 1 && fibers?(from) && @cap > 1
@@ -80,8 +83,11 @@ module Plait
         def aside(from, busy)
           return if @apart.include?(from.kind)
 
-          (apart if busy >= BUSY) || (from.kind == :fibers ? back(from) : cheaper(from, busy))
+          (apart(from.limit * 2) if held_up?(from, busy)) || (from.kind == :fibers ? back(from) : cheaper(from, busy))
         end
+
+        # Few at once and an idle processor: what waits may hold the lock.
+        def held_up?(from, busy) = busy >= BUSY || from.limit <= SOME
 
         def cheaper(from, busy)
           Level.new(:fibers, from.limit) if fibers?(from) && from.limit >= SOME && (busy >= BUSY || from.limit >= MANY)
@@ -93,18 +99,21 @@ module Plait
         end
 
         def down(from)
-          return @first if @apart.include?(from.kind)
-          return if from.limit == 1
-
           half = from.limit / 2
+          return half < @processors ? shared : Level.new(from.kind, half) if @apart.include?(from.kind)
+          return if half.zero?
+
           from.kind == :fibers && half < SOME && @most[:threads] >= half ? Level.new(:threads, half) : Level.new(from.kind, half)
         end
 
+        def shared = (@first unless @apart.include?(@first.kind))
+
         def fibers?(from) = from.kind == :threads && @most[:fibers].positive? && !@refused[:fibers]
 
-        def apart
+        # @param limit [Integer] that may be too small, or too large, for the processors
+        def apart(limit)
           kind = @apart.find { |one| !@refused[one] }
-          limit = [@cap, @processors].min
+          limit = [limit.clamp(@processors, @processors * EACH), @cap].min
           Level.new(kind, limit) if kind && (limit > 1 || @most.each_value.none?(&:positive?))
         end
       end

@@ -23,18 +23,23 @@ module Plait
                 -> { Process.times.then { |times| times.utime + times.stime } } # JRuby
               end
         APART = %i[processes ractors].freeze
+        # Seconds at most for which a loop with many items in hand is left alone: a change of threads for each outcome would
+        # cost more than an item's way through the loop.
+        NAP = 0.005
+        # Items for each new process until its start is over, at most.
+        SOON = 4
         # Elsewhere Array#push and #shift are not atomic, see {Stretch}.
         STRETCHES = RUBY_ENGINE == "ruby"
 
         # @return [Proc] ends what a run has left whose caller is gone; it does not lead to the run
-        def self.remains(parts) = -> { parts.compact.each(&:call) }
+        def self.remains(parts) = -> { parts.each_value { |part| part&.call } }
 
         def initialize(attempt, cap, among)
           super()
           @attempt = attempt
           @cap = cap
           @among = among
-          @remains = []
+          @remains = {}
           @finished = Mailbox.new(@remains)
           @ready = []
           @pending = @aside = 0
@@ -61,7 +66,10 @@ module Plait
             @pending -= 1
             return outcome
           end
-          @aside.positive? ? take_apart : receive(@finished.take(more?))
+          return take_apart if @aside.positive?
+
+          sleep(@nap) if @nap && @pending >= @busy && @finished.empty?
+          receive(@finished.take(more?))
         end
 
         def await_rest(deadline)
@@ -97,9 +105,16 @@ module Plait
           when :threads then @stretching ? stretch(index, item) : threads.submit(index, item)
           when :fibers then in_fiber(index, item)
           else
+            board if @aside.zero?
             @aside += 1
             @apart.submit(index, item)
           end
+        end
+
+        def board
+          other = @others.fetch(@level)
+          @new = [] unless other.equal?(@apart)
+          @apart = other
         end
 
         def in_fiber(index, item)
@@ -131,25 +146,36 @@ module Plait
         # An interrupt between a pool's start and its being known would leave its threads behind.
         def threads
           @threads || Uninterruptible.run do
-            keep(@threads = Threads.new.executor(@attempt, limit: @level.limit, finished: @finished))
+            keep(:threads, @threads = Threads.new.executor(@attempt, limit: @level.limit, finished: @finished))
           end
         end
 
         def fibers
           @fibers || Uninterruptible.run do
-            keep(@fibers = Fibers.new.apart(detector || @attempt, limit: @level.limit, finished: @finished))
+            keep(:fibers, @fibers = Fibers.new.apart(detector || @attempt, limit: @level.limit, finished: @finished))
           end
         end
 
         def executor_apart
-          @others[@level.kind] || Uninterruptible.run do
-            keep(@others[@level.kind] = Mechanisms.find(@level.kind).executor(@attempt, limit: @level.limit))
+          @others[@level] || Uninterruptible.run do
+            keep(@level, @others[@level] = Mechanisms.find(@level.kind).executor(@attempt, limit: @level.limit))
           end
         end
 
-        def keep(executor)
-          @remains << executor.remains
+        def keep(name, executor)
+          @remains[name] = executor.remains
           executor
+        end
+
+        # Processes that were tried, and lost.
+        def dismiss
+          (@others.keys - [@level]).each do |level|
+            next if @aside.positive? && @others[level].equal?(@apart)
+
+            @others[level].close
+            @others.delete(level)
+            @remains.delete(level)
+          end
         end
 
         def detector = @among.include?(:hybrid) ? (@detector = Hybrid::BlockingDetector.new(@attempt)) : nil
@@ -182,7 +208,15 @@ module Plait
         def take_apart
           outcome = @apart.take or return
           @aside -= 1
+          greet(outcome.worker) if @new
           deliver(outcome)
+        end
+
+        # A large program takes long to fork: items count once each process, or nearly each, has done one.
+        def greet(worker)
+          @climb.discount
+          @new << worker
+          @new = nil if @new.size >= @level.limit * SOON || @new.uniq.size >= @level.limit
         end
 
         # A stretch is over: what it has done, what its worker has died of, and what it has left.
@@ -230,7 +264,10 @@ module Plait
         def judge
           @climb.judge(@pending)
           follow unless @climb.level == @level
-          decide if @climb.settled?
+          return unless @climb.settled?
+
+          decide
+          dismiss
         end
 
         def follow
@@ -248,8 +285,16 @@ module Plait
           @stretching = STRETCHES && threads && @level.limit == 1
           @room = room
           @least = (@level.limit / 2.0).ceil
+          @busy = @level.limit + @least
+          @nap = nap
           @plain = threads && [@fibers, @apart].none?
           end_stretch unless @stretching
+        end
+
+        # @return [Float, nil] seconds in which a loop begins a part of what it has in hand
+        def nap
+          rate = @climb.base&.rate
+          [@level.limit / 4 / rate, NAP].min if rate&.positive? && @level.kind == :fibers && @level.limit >= Ladder::MANY
         end
 
         def end_stretch
@@ -262,7 +307,7 @@ module Plait
           @stretching = @plain = false
           @stretch = nil
           @least = 0
-          @apart = executor_apart
+          executor_apart
         rescue UnsupportedError
           @climb.refuse(@level.kind)
           @level = @climb.level
@@ -273,11 +318,13 @@ module Plait
 
         # @return [Integer] items that may be pending while workers of several kinds have some
         def narrow
-          return @pending.zero? || (@pending == @aside && @apart.room?) ? @pending + 1 : 0 if apart?
+          return @pending.zero? || (@pending == @aside && aside?) ? @pending + 1 : 0 if apart?
           return 0 if @aside.positive?
 
           mixed? ? @level.limit : @room
         end
+
+        def aside? = @apart.equal?(@others[@level]) && @apart.room?
 
         # Items in hand would come on top of items of the other kind, which run.
         def mixed? = @in_fibers.size != (@level.kind == :fibers ? @pending : 0)
@@ -306,7 +353,7 @@ module Plait
         TICKS = (0.005..0.2)
         LIMITED = RUBY_VERSION >= "3.2"
 
-        # @param remains [Array<#call>] gets what ends its thread
+        # @param remains [Hash{Object => #call}] gets what ends its thread
         def initialize(remains)
           super()
           @remains = remains
@@ -366,7 +413,7 @@ module Plait
           Uninterruptible.run do
             @ticker = Mailbox.ticker(@orders = Thread::Queue.new, self)
             @ticker.name = "plait ticker"
-            @remains << @ticker.method(:kill)
+            @remains[:ticker] = @ticker.method(:kill)
           end
         end
       end
