@@ -127,9 +127,7 @@ module Plait # rubocop:disable Style/OneClassPerFile -- see above
 
     # {#run} in a thread of its own.
     # @return [Thread]
-    def start
-      Thread.new { run }.tap { |thread| thread.name = "plait server" }
-    end
+    def start = Thread.new { run }.tap { |thread| thread.name = "plait server" }
 
     # Ends {#run}: nothing new is taken, running requests are answered, as far as there is time, and all connections are closed.
     # Does not wait for that. From any thread, fiber or signal handler.

@@ -24,9 +24,7 @@ module Plait
     private
 
     # With Bundler only files of the bundle; of several versions the newest, as RubyGems takes it.
-    def files
-      @files ||= [*Dir[@own], *found].reverse.to_h { |path| [File.basename(path, ".rb"), path] }
-    end
+    def files = @files ||= [*Dir[@own], *found].reverse.to_h { |path| [File.basename(path, ".rb"), path] }
 
     # Plait's own folder is on the load path only where a gem or a program put it there.
     def found

@@ -106,9 +106,7 @@ module Plait
 
         private
 
-        def start
-          Thread.new { fetch }.tap { |thread| thread.report_on_exception = false }
-        end
+        def start = Thread.new { fetch }.tap { |thread| thread.report_on_exception = false }
 
         def fetch
           batch = []

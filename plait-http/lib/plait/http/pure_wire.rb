@@ -345,11 +345,7 @@ module Plait
         listen unless @deaf
       end
 
-      def await(way, seconds)
-        return io.to_io.wait(seconds, :read_write) unless @deaf
-
-        io.to_io.public_send(way, seconds)
-      end
+      def await(way, seconds) = @deaf ? io.to_io.public_send(way, seconds) : io.to_io.wait(seconds, :read_write)
 
       # Receives without waiting.
       def listen

@@ -107,9 +107,7 @@ module Plait
       end
 
       # @return [Headers] frozen
-      def headers
-        @headers ||= Headers.received(pairs).freeze
-      end
+      def headers = @headers ||= Headers.received(pairs).freeze
 
       # @param name [String, Symbol] in any case
       # @return [String, nil] see {Headers#[]}

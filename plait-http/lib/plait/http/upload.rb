@@ -64,11 +64,7 @@ module Plait
 
         private
 
-        def used?
-          return false if replayable?
-
-          @used.tap { @used = true }
-        end
+        def used? = !replayable? && @used.tap { @used = true }
 
         def checked(string)
           return string if string.is_a?(String)
@@ -111,11 +107,7 @@ module Plait
 
         # Of a FIFO or a terminal File is the class too. Others with a #size may mean characters, or what it was before
         # they decoded it.
-        def file?
-          return @io.stat.file? if @io.is_a?(File)
-
-          defined?(::Tempfile) && @io.is_a?(::Tempfile)
-        end
+        def file? = @io.is_a?(File) ? @io.stat.file? : defined?(::Tempfile) && @io.is_a?(::Tempfile)
 
         # Files of /proc say that they are empty.
         def length

@@ -242,9 +242,7 @@ module Plait
           @queues[queue][entry] = true
         end
 
-        def tell(entries)
-          entries.each { |entry| entry.armed = false }.map(&:token)
-        end
+        def tell(entries) = entries.each { |entry| entry.armed = false }.map(&:token)
       end
     end
 

@@ -123,9 +123,7 @@ module Plait
         end
       end
 
-      def answer_with_total(worker, number)
-        Thread.new { worker.tell(:total, number, total) }.name = "plait total"
-      end
+      def answer_with_total(worker, number) = Thread.new { worker.tell(:total, number, total) }.name = "plait total"
 
       def heed_requests
         if @reopen

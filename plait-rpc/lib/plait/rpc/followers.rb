@@ -38,9 +38,7 @@ module Plait
 
         private
 
-        def thread(what, &block)
-          Thread.new(&block).tap { |thread| thread.name = "plait: #{what}" }
-        end
+        def thread(what, &block) = Thread.new(&block).tap { |thread| thread.name = "plait: #{what}" }
 
         def read
           @line.run

@@ -196,9 +196,7 @@ module Plait
 
       # {#run} in a thread of its own.
       # @return [Thread]
-      def start
-        Thread.new { run }.tap { |thread| thread.name = "plait rpc server" }
-      end
+      def start = Thread.new { run }.tap { |thread| thread.name = "plait rpc server" }
 
       # Ends {#run}: new requests are refused, earlier ones answered as far as there is time, and connections closed. Does not
       # wait for that. From any thread, fiber or signal handler.

@@ -22,9 +22,7 @@ module Plait
     class Exchange
       # What an app finds as `rack.hijack`: the connection is its own from then on.
       # @raise [ConnectionClosed] when it is gone
-      def call
-        @hijacked ||= take_over
-      end
+      def call = @hijacked ||= take_over
 
       # The app has failed after it took the connection, so the server closes it.
       def abandon = @hijacked&.close

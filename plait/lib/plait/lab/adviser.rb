@@ -236,11 +236,7 @@ module Plait
         fitting.clamp(@items.size.clamp(1, [width, 3].max), @items.size)
       end
 
-      def evenly(count)
-        return [0] if count == 1
-
-        Array.new(count) { |place| place * (@items.size - 1) / (count - 1) }
-      end
+      def evenly(count) = count == 1 ? [0] : Array.new(count) { |place| place * (@items.size - 1) / (count - 1) }
 
       # The best limit of each mechanism, measured again: the luckiest figure of many is no estimate.
       def finalists

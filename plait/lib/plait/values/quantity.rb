@@ -42,11 +42,7 @@ module Plait
     def plain(value) = (value == value.to_i ? value.to_i : value).to_s
 
     # @return [String] "12,345"
-    def count(value)
-      return UNKNOWN unless value
-
-      value.round.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
-    end
+    def count(value) = value ? value.round.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",") : UNKNOWN
 
     # @return [String] three digits that count, thousands apart: "0.25", "25.1", "12,345"
     def number(value)

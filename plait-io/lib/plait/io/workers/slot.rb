@@ -70,9 +70,7 @@ module Plait
         end
 
         # Starts a worker that takes the slot over as soon as it is ready.
-        def replace
-          @successor ||= @worker && begin_one
-        end
+        def replace = @successor ||= @worker && begin_one
 
         # Reads the reports of all workers, and removes the workers that have ended.
         def look

@@ -81,11 +81,7 @@ module Plait
 
         def where = @configuration.pidfile ? file(:pidfile, "--pidfile") : file(:state, "--state")
 
-        def find
-          return Server::PidFile.holder(where) if @configuration.pidfile
-
-          state&.fetch("pid")
-        end
+        def find = @configuration.pidfile ? Server::PidFile.holder(where) : state&.fetch("pid")
 
         def state = @configuration.state && Server::StateFile.read(file(:state, "--state"))
 

@@ -41,11 +41,7 @@ module Plait
       end
 
       # @return [String] a sentence without its end
-      def why
-        return unmeasured unless @figures[:rate]
-
-        [measured, *gains, *losses].join("; ")
-      end
+      def why = @figures[:rate] ? [measured, *gains, *losses].join("; ") : unmeasured
 
       # @return [String] the choice and the reason
       def to_s = "#{choice([@on, @limit])}: #{why}"

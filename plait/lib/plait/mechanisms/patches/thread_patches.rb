@@ -15,17 +15,13 @@ module Plait
 
         # Of the current thread; the variables of other threads are Ruby's.
         module Variables
-          def thread_variable_get(name)
-            (own = Own.of(self)) ? own.variables[Own.key(name)] : super
-          end
+          def thread_variable_get(name) = (own = Own.of(self)) ? own.variables[Own.key(name)] : super
 
           def thread_variable_set(name, value)
             (own = Own.of(self)) ? own.variables.store(Own.key(name), value) : super
           end
 
-          def thread_variable?(name)
-            (own = Own.of(self)) ? !own.variables[Own.key(name)].nil? : super
-          end
+          def thread_variable?(name) = (own = Own.of(self)) ? !own.variables[Own.key(name)].nil? : super
 
           def thread_variables = (own = Own.of(self)) ? own.variables.keys : super
 

@@ -79,11 +79,7 @@ module Plait
         end
 
         # @return [Boolean] whether it has ended; does not wait
-        def over?
-          return true if @over || @pid.nil?
-
-          reap(Process::WNOHANG)
-        end
+        def over? = @over || @pid.nil? || reap(Process::WNOHANG)
 
         # Waits for the end.
         def wait

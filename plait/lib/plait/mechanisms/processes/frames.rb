@@ -170,11 +170,7 @@ module Plait
         def <<(part)
           @given += part.bytesize
           last = @parts.last
-          if last && last.bytesize + part.bytesize <= JOIN
-            last << part
-          else
-            @parts << part
-          end
+          (last && last.bytesize + part.bytesize <= JOIN ? last : @parts) << part
           self
         end
 

@@ -26,11 +26,7 @@ module Plait
         @body = Body.here
       end
 
-      def async(*arguments, &block)
-        return super unless @isolate && block
-
-        super { |*values| isolated(block, values) }
-      end
+      def async(*arguments, &block) = @isolate && block ? super { |*values| isolated(block, values) } : super
 
       private
 
