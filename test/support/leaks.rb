@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "objspace"
+require "socket"
 require "timeout"
 require_relative "server"
 require_relative "waiting"
@@ -79,7 +80,7 @@ module Support
     # @param within [Numeric] seconds to wait for things to end
     # @return [Object] the block's value
     def assert_no_leaks(fibers: false, within: 30)
-      start_the_lasting_threads
+      begin_what_lasts
       before = Holdings.now(fibers: fibers)
       result = yield
       left = await_none(within) { Holdings.now(fibers: fibers).since(before) }
@@ -89,8 +90,11 @@ module Support
 
     private
 
-    # Ruby's Timeout keeps one thread for good from its first use on.
-    def start_the_lasting_threads = Timeout.timeout(60) { nil }
+    # From their first use on Ruby's Timeout keeps one thread for good, and Java one socket.
+    def begin_what_lasts
+      Timeout.timeout(60) { nil }
+      TCPServer.open("127.0.0.1", 0) { nil } if RUBY_ENGINE == "jruby"
+    end
 
     def await_none(within)
       left = yield

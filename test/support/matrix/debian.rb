@@ -16,7 +16,7 @@ module Support
         Source.new("jruby 10 (Debian sid)", "sid", "jruby", "jruby", "sid")
       ].freeze
       # What bin/setup needs; bin/test installs the servers.
-      TOOLS = "bundler build-essential git libyaml-dev libssl-dev procps iproute2"
+      TOOLS = "bundler build-essential git libyaml-dev libssl-dev netbase procps iproute2"
       MAKE = <<~SH
         set -e
         export DEBIAN_FRONTEND=noninteractive PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

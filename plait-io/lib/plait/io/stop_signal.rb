@@ -22,6 +22,8 @@ module Plait
       def wait(seconds = nil)
         @pipe ||= IO.pipe
         @pipe.first.wait_readable(*seconds) unless stopped?
+      rescue IOError
+        RUBY_ENGINE == "jruby" ? sleep : raise # JRuby 10 closes all descriptors before it ends the threads
       end
 
       # Waits for {#stop}, calls the block meanwhile, and closes the pipe.
