@@ -61,7 +61,7 @@ module Plait
       end
 
       def measured
-        busy = format(" with %.2f processors busy", @figures[:busy]) unless @on == :processes # those are others' then
+        busy = format(" with %.2f processors busy", @figures[:busy]) unless @on == :processes # others are busy then
         "#{Quantity.number(@figures[:rate])} items a second#{busy}"
       end
 
