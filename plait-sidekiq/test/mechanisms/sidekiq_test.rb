@@ -328,6 +328,15 @@ class SidekiqTest < Minitest::Test
     assert_match(/took item 0 from its queue and has not started it/, outcomes.first.error.message)
   end
 
+  def test_an_item_that_is_never_begun_is_tried_again_as_often_as_is_asked
+    logged_by_sidekiq do
+      run = Thread.new { run_with_short_patience([1], Jobs::Double, "again", unserved: 120, unreserved: 0.1, retries: 1) }
+      4.times { take_from("again") }
+
+      assert_instance_of(Plait::WorkerDied, run.value.first.error)
+    end
+  end
+
   def test_a_queue_that_nobody_serves_is_told
     error = nil
     logged = logged_by_sidekiq do

@@ -109,7 +109,7 @@ module Plait
       # Finds items that will get no answer: Sidekiq itself reports neither a killed process nor a queue without a process.
       class LossDetector
         # Seconds: between two checks; of a queue without a process; from the queue until an item is reserved, twice as many for
-        # each further copy (middleware may take long); without the connection of a process, which a living one replaces within
+        # the next copy, then four times; without the connection of a process, which a living one replaces within
         # two; without its sign of life (one that Redis has lost is there again within ten); between two looks at these signs.
         Patience = Struct.new(:look, :unserved, :unreserved, :disconnected, :silent, :signs)
         PATIENCE = Patience.new(1, 30, 5, 3.5, 15, 5).freeze
@@ -182,7 +182,7 @@ module Plait
           end
         end
 
-        def patience_for(task) = @patience.unreserved * (2**(task.sent - 1))
+        def patience_for(task) = @patience.unreserved * (2**[task.sent - 1, 2].min)
 
         def taken(tasks)
           return [] if tasks.empty?

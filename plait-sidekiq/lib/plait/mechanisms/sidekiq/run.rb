@@ -18,7 +18,8 @@ module Plait
         OUTAGE = Listener::OUTAGE
         # Seconds for Redis at the end of a run whose deadline has passed.
         LEAVE = 0.25
-        # Copies of an item that are taken from the queue and never start; after these, the item itself seems to kill its process.
+        # Copies of an item that are taken from the queue and never start. After these the item seems to kill its process: each
+        # further one counts as an attempt.
         COPIES = 3
         # Items sent at once, and copies forgotten at once; raising it saves commands of Redis, and the first ones start later.
         BATCH = 50
@@ -268,7 +269,7 @@ module Plait
         def send_again(task, error)
           return unless @channel.withdraw(task.copy)
 
-          task.sent < COPIES ? send_off([task]) : fail_with(task, error)
+          task.sent < COPIES ? send_off([task]) : lose(task, error)
         end
 
         def lose(task, error)
