@@ -18,6 +18,17 @@ class AutoTest < Minitest::Test
     true
   end
 
+  # @param check [#call] gets the method of each object, and returns what is called
+  def replaced(kind, name, check)
+    original = kind.instance_method(name)
+    kind.remove_method(name)
+    kind.define_method(name) { |**options, &block| check.call(original.bind(self)).call(**options, &block) }
+    yield
+  ensure
+    kind.remove_method(name)
+    kind.define_method(name, original)
+  end
+
   def in_flight(outcomes)
     events = outcomes.flat_map { |outcome| [[outcome.started_at, 1], [outcome.finished_at, -1]] }
     events.sort.reduce([0, 0]) { |(now, top), (_, step)| [now + step, [top, now + step].max] }.last
@@ -206,6 +217,42 @@ class AutoTest < Minitest::Test
       end
     end
     assert_equal(seen.uniq, seen)
+  end
+
+  def test_processes_that_the_system_refuses
+    started = 0
+    refusing = lambda do |start|
+      (started += 1) > 4 ? raise(Plait::UnsupportedError, "no more") : start
+    end
+    assert_no_leaks do
+      replaced(Plait::Mechanisms.const_get(:Processes)::ChildProcess, :start, refusing) do
+        assert_equal((0...300).to_a, map(0...300, among: :processes, limit: 16) { |n| sleep(0.01) && n })
+      end
+    end
+    assert_operator(started, :>, 4)
+  end
+
+  def test_an_item_that_no_ractor_gets_is_an_outcome
+    Support::Ractors.needed
+    items = [*(2..9), Thread.current, 1, *(2..9)]
+    outcomes = map(items, among: [:ractors], on_error: :collect) { |item| item == 1 ? Thread.exit : item }
+    assert_equal([8, 9], outcomes.each_index.reject { |index| outcomes[index].ok? })
+  end
+
+  def test_ractors_that_are_ended_twice
+    Support::Ractors.needed
+    attempt = Plait.const_get(:Attempt).new(:succ.to_proc, Plait::Mechanisms::Options.new)
+    pool = Plait::Mechanisms.find(:ractors).executor(attempt, limit: 1)
+    2.times { pool.close }
+    refute_predicate(pool, :ready?)
+  end
+
+  def test_an_interrupt_as_one_kind_ends_leaves_none_of_the_others
+    ended = []
+    executors = [-> { raise(Interrupt) }, -> { ended << 1 }, -> { ended << 2 }]
+    executors.each { |one| one.define_singleton_method(:close) { call } }
+    assert_raises(Interrupt) { Plait::Mechanisms.const_get(:Auto)::Pool.allocate.send(:close_all, executors) }
+    assert_equal([1, 2], ended)
   end
 
   # Its worker is one of a level that is over by then.

@@ -56,8 +56,6 @@ module Plait
 
       def io = @stream.io
 
-      # @!group Exchanges
-
       # GET, by a head most of which is always the same.
       #
       # @param url [String] without its fragment; an empty path is "/"
@@ -130,8 +128,6 @@ module Plait
         end
       end
 
-      # @!group State
-
       # @return [Boolean] whether another request may be sent: also whether the peer still keeps the connection
       def reusable?
         @state == :idle && !@guard.locked? && ours? && (@kept_until == Float::INFINITY || Deadline.now < @kept_until)
@@ -153,8 +149,6 @@ module Plait
 
       # @return [Boolean] also after {#detach}
       def closed? = @state == :closed || @state == :detached
-
-      # @!group The end
 
       # A thread that waits on it gets {ConnectionClosed}, and then closes the descriptor: a number that is closed under a waiter
       # may be given to the next connection.
@@ -227,8 +221,6 @@ module Plait
       rescue IOError, SystemCallError
         nil # it has ended already
       end
-
-      # @!group Time
 
       # @param deadline [Float, nil] monotonic seconds
       def set_clock(timeouts, deadline)

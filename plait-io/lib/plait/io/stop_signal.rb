@@ -23,7 +23,9 @@ module Plait
         @pipe ||= IO.pipe
         @pipe.first.wait_readable(*seconds) unless stopped?
       rescue IOError
-        RUBY_ENGINE == "jruby" ? sleep : raise # JRuby 10 closes all descriptors before it ends the threads
+        raise unless RUBY_ENGINE == "jruby" # 10 closes all descriptors before it ends the threads
+
+        sleep(seconds || 1) unless stopped?
       end
 
       # Waits for {#stop}, calls the block meanwhile, and closes the pipe.

@@ -184,8 +184,6 @@ module Plait
       # @return [Integer] calls without an answer
       def pending = @line.pending
 
-      # @!group Answers
-
       # @param id [Integer] of the peer's request
       # @param result [Object]
       # @param flush [Boolean] false: the caller soon calls {#flush}
@@ -202,8 +200,6 @@ module Plait
         about = @codec.pack(data) unless data.nil?
         @order ? @order.settle(id) { @line.refuse(id, packed, about, flush) } : @line.refuse(id, packed, about, flush)
       end
-
-      # @!group Serving
 
       # Receives 64 KiB at most (1 MiB of a large string) and hands requests on, without waiting. One call at a time.
       # @return [Symbol] :idle; :partial, half a message is here; :full, the dispatcher has no room, and the next call hands on
@@ -232,8 +228,6 @@ module Plait
 
       # @return [Boolean] whether too many bytes are unsent to add more
       def congested? = @line.congested?
-
-      # @!group State
 
       # @return [Boolean] whether bytes of the peer may be here that the socket, which has given them to TLS, does not report
       # @api private
@@ -330,8 +324,6 @@ module Plait
       ensure
         @followers&.close
       end
-
-      # @!group Errors
 
       # @param reason [Exception, String] why the connection is over: an error of the socket or the protocol; a String: what
       #   was done here

@@ -48,8 +48,6 @@ module Plait
       # @return [Boolean] whether it belongs to the parent of a fork
       def foreign? = @wire.foreign?
 
-      # @!group Calls
-
       # Sends a request and waits for its answer: the future is cancelled or late if the caller leaves before.
       # @return [Boolean] false: the time was up before anything was sent
       # @raise [ConnectionClosed, RemoteProtocolError] it is over
@@ -119,8 +117,6 @@ module Plait
         hand_on_arrived if @arrived
       end
 
-      # @!group Answers
-
       # @param id [Integer] of the peer's request
       # @param flush [Boolean] false: the caller soon calls {#flush}
       def answer(id, result, flush)
@@ -141,8 +137,6 @@ module Plait
 
         await_sent(exclusively { said }, limit)
       end
-
-      # @!group State
 
       def unsent = @wire.unsent + @writer.bytesize
       def sending? = false

@@ -45,9 +45,7 @@ module Plait
 
       # No loop of Plait installs patches in this process from now on.
       # @raise [UsageError] where one has
-      def decline
-        alone { @started ? raise(UsageError, TOO_LATE) : @declined = true }
-      end
+      def decline = alone { @started ? raise(UsageError, TOO_LATE) : @declined = true }
 
       # @return [Boolean] whether Mutex#sleep is patched
       def mutex_sleep? = MutexPatches::MutexSleep.installed?

@@ -106,8 +106,6 @@ module Plait
     # @return [Integer] grows with each switch and each wait; stands still while something blocks
     def ticks = @native ? @ticks + waits : @ticks
 
-    # @!group Running
-
     # Runs until nothing is left to do.
     # @raise [Exception] the error of a fiber started by Fiber.schedule
     def run = run_until { idle? }

@@ -190,8 +190,6 @@ module Plait
           @phase = :place
         end
 
-        # @!group Events
-
         def await_greeting = enter(:greeting)
 
         def await_place = enter(:place)
@@ -214,8 +212,6 @@ module Plait
         end
 
         def fail(error) = @error ||= error
-
-        # @!group State
 
         # @return [String] for messages: "GET https://…"
         def name = "#{@fields[0][1]} #{@fields[1][1]}://#{@fields[2][1]}#{@fields[3][1]}"

@@ -87,8 +87,6 @@ module Plait
           end
         end
 
-        # @!group State
-
         # @return [Boolean] whether another request can be made on it
         def usable? = !foreign? && @over.nil? && !@session.ending?
 
@@ -160,8 +158,6 @@ module Plait
             stream.owner.fail(stream.owner.closed("#{about}, and nothing of it was done", retry_safe: true))
           end
         end
-
-        # @!endgroup
 
         private
 

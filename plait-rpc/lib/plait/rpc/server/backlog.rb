@@ -170,9 +170,7 @@ module Plait
           @started.first
         end
 
-        def take_out(work)
-          @started.first.equal?(work) ? @started.shift : @waiting -= count(work)
-        end
+        def take_out(work) = @started.first.equal?(work) ? @started.shift : @waiting -= count(work)
 
         # No other worker may take the rest of it.
         def take_turn(work, peer)

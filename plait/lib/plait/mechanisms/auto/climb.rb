@@ -132,11 +132,16 @@ module Plait
           true
         end
 
-        # The kind can't be used after all.
-        def refuse(kind)
-          @ladder.refuse(kind)
-          restart
-          go(@base && @base.level.kind != kind ? @base.level : @ladder.first)
+        # The system refuses a level.
+        def refuse(level)
+          own = @base.level if @base && @base.level != level
+          if own&.kind == level.kind
+            @ladder.cap(own)
+          else
+            @ladder.refuse(level.kind)
+            restart
+          end
+          go(own || @ladder.first)
         end
 
         private
@@ -215,8 +220,6 @@ module Plait
           @pause = [@pause * 2, PAUSES.end].min
           explore(window, :up, *(:aside unless Ladder.far?(window.level)), :down)
         end
-
-        # @!endgroup
 
         # Many threads cost memory: fibers that are as fast will do.
         def worth

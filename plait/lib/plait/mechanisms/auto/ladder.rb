@@ -25,6 +25,8 @@ module Plait
         BUSY = 0.6
         # Processes and ractors that are tried at first for each processor: more of them where items also wait.
         EACH = 4
+        # Descriptors that the program has for each of them at least: it needs 5, the ones that are tried beside them as many.
+        FILES = 16
 
         # @return [Boolean] whether threads, of which there are not so many, are worth a look only after fewer fibers
         def self.far?(level) = level.kind == :fibers && level.limit > MANY
@@ -38,8 +40,8 @@ module Plait
           @cap = cap
           @processors = processors
           @most = { threads: threads(among), fibers: among.intersect?(%i[fibers hybrid]) ? cap : 0 }
-          @most.default = [cap, MANY].min
           @apart = %i[processes ractors] & among
+          @most.default = [cap, MANY, (Process.getrlimit(:NOFILE).first / FILES if @apart.any?)].compact.min
           @refused = {}
           @first = %i[threads fibers].find { |kind| @most[kind].positive? }&.then { |kind| Level.new(kind, 1) } || apart(1)
         end
@@ -48,6 +50,9 @@ module Plait
         def forgive = @refused.clear
 
         def refuse(kind) = @refused[kind] = true
+
+        # There are no more of this kind.
+        def cap(level) = @most[level.kind] = level.limit
 
         # @param direction [Symbol] :up, :aside or :down
         # @param busy [Float] processors that were busy at the level

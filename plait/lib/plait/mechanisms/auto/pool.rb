@@ -93,22 +93,38 @@ module Plait
         def close
           decide
           @finished.settle
-          [@threads, @fibers, *@others.values].compact.each(&:close)
+          close_all([@threads, @fibers, *@others.values].compact)
         end
 
         private
 
-        # @!group Sending items off
+        # All of them, also where an interrupt ends the wait for one.
+        def close_all(executors)
+          executors.shift&.close
+        ensure
+          close_all(executors) if executors.any?
+        end
 
         def dispatch(index, item)
           case @level.kind
           when :threads then @stretching ? stretch(index, item) : threads.submit(index, item)
           when :fibers then in_fiber(index, item)
-          else
-            board if @aside.zero?
-            @aside += 1
-            @apart.submit(index, item)
+          else aside(index, item)
           end
+        end
+
+        # Where the first one can't be forked, nothing has run.
+        def aside(index, item)
+          board if @aside.zero?
+          @aside += 1
+          @apart.submit(index, item)
+        rescue UnsupportedError
+          raise if @aside > 1
+
+          @aside = 0
+          leave(@level)
+          retreat
+          dispatch(index, item)
         end
 
         def board
@@ -169,18 +185,20 @@ module Plait
 
         # Processes that were tried, and lost.
         def dismiss
-          (@others.keys - [@level]).each do |level|
-            next if @aside.positive? && @others[level].equal?(@apart)
+          lost = @others.reject { |level, other| level == @level || (@aside.positive? && other.equal?(@apart)) }
+          return if lost.empty?
 
-            @others[level].close
-            @others.delete(level)
-            @remains.delete(level)
-          end
+          lost.each_key { |level| leave(level) }
+          note_idle
+        end
+
+        def leave(level)
+          @others[level].close
+          @others.delete(level)
+          @remains.delete(level)
         end
 
         def detector = @among.include?(:hybrid) ? (@detector = Hybrid::BlockingDetector.new(@attempt)) : nil
-
-        # @!group Taking outcomes
 
         # @return [Boolean] whether more items could be in flight
         def more? = !apart? && @pending >= @level.limit && @level.limit < @cap
@@ -200,7 +218,7 @@ module Plait
 
         def deliver(outcome)
           @pending -= 1
-          @climb.record(@moment = outcome.finished_at, outcome.ok? ? 1 : 0, 1)
+          @climb.record(@moment = outcome.finished_at || Deadline.now, outcome.ok? ? 1 : 0, 1) # one that never began has no times
           judge if @climb.due?
           outcome
         end
@@ -247,8 +265,6 @@ module Plait
 
           threads.submit(index, item, @attempt, tries)
         end
-
-        # @!group Changing the level
 
         def note_idle
           now = Deadline.now
@@ -309,11 +325,17 @@ module Plait
           @least = 0
           executor_apart
         rescue UnsupportedError
-          @climb.refuse(@level.kind)
-          @level = @climb.level
-          raise if apart? # there is no other one
+          retreat
+        end
 
-          arrange
+        # To be called in a rescue.
+        # @raise [UnsupportedError] there is no other level
+        def retreat
+          @climb.refuse(@level)
+          @level = @climb.level
+          raise if apart? && !@others.key?(@level)
+
+          arrange unless apart?
         end
 
         # @return [Integer] items that may be pending while workers of several kinds have some

@@ -72,9 +72,12 @@ module Plait
         end
 
         def close
+          return @workers.await_removal if @closed
+
           cancel
           @port.wake
           @receiver.join(FAREWELL) || @receiver.kill.join
+          @closed = true
           @port.close
           @workers.await_removal
         end
