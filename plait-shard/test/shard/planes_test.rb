@@ -38,6 +38,7 @@ class ShardPlanesTest < Minitest::Test
   # A watch of the topology asks for a plane with more room.
   def test_a_replacement_that_fails_is_tried_again
     notice, announce = IO.pipe
+    notice.autoclose = false # the watch closes it; later the number may be of another file
     announce << "!"
     plane = Struct.new(:notice, :notice_taken).new(notice.fileno)
     topology = Struct.new(:partial?).new(false)
