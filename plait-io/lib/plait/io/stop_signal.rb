@@ -22,10 +22,6 @@ module Plait
       def wait(seconds = nil)
         @pipe ||= IO.pipe
         @pipe.first.wait_readable(*seconds) unless stopped?
-      rescue IOError
-        raise unless RUBY_ENGINE == "jruby" # 10 closes all descriptors before it ends the threads
-
-        sleep(seconds || 1) unless stopped?
       end
 
       # Waits for {#stop}, calls the block meanwhile, and closes the pipe.

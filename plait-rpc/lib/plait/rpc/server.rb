@@ -196,7 +196,12 @@ module Plait
 
       # {#run} in a thread of its own.
       # @return [Thread]
-      def start = Thread.new { run }.tap { |thread| thread.name = "plait rpc server" }
+      def start
+        thread = Thread.new { run }
+        thread.name = "plait rpc server"
+        at_exit { thread.report_on_exception = false } if RUBY_ENGINE == "jruby" # it closes descriptors of running threads
+        thread
+      end
 
       # Ends {#run}: new requests are refused, earlier ones answered as far as there is time, and connections closed. Does not
       # wait for that. From any thread, fiber or signal handler.

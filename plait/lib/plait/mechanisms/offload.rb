@@ -213,9 +213,7 @@ module Plait
         raise
       end
 
-      def start
-        @lock.synchronize { @stopped ? false : @thread = Thread.current }
-      end
+      def start = @lock.synchronize { @stopped ? false : @thread = Thread.current }
 
       def finish
         @lock.synchronize { @thread = nil }
