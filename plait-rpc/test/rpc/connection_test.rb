@@ -13,6 +13,19 @@ class ConnectionOverPureLineTest < Minitest::Test
   include ConnectionCases
 
   def line = Plait::RPC.const_get(:PureLine)
+
+  # Another thread fills the room before this one gets to it, again and again.
+  def test_a_sender_that_never_finds_room_looks_at_what_others_have_sent
+    with_pair do |connection, talker|
+      wire = connection.instance_variable_get(:@line).instance_variable_get(:@wire)
+      wire.define_singleton_method(:wait) { |_, limit| limit ? sleep([limit - Plait::Deadline.now, 0].max) && 0 : sleep }
+      sender = Thread.new { connection.notify(:own, ["x" * 3_000_000]) }
+      talker.hear
+      assert(sender.join(60), "it waits without end")
+    ensure
+      sender.kill.join
+    end
+  end
 end
 
 if Plait.const_get(:Native).available?

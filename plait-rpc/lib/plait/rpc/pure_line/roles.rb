@@ -45,7 +45,7 @@ module Plait
         WRITE = PureWire::WRITABLE
         # Of a waiter that leaves: whether it is satisfied.
         DONE = { true => true, false => true }.freeze
-        # Seconds between two looks of the reader: its future may be cancelled, or another waiter has sent all.
+        # Seconds between two looks of a waiter at the socket: its future may be cancelled, or another thread has sent its bytes.
         LOOK = 0.1
 
         # Reads for all until the line is over.
@@ -148,13 +148,13 @@ module Plait
           case duty
           when :sleep then @lock.sleep(waiter, waiter.seconds)
           when :pass then Lock.scheduler ? sleep(0) : Thread.pass
-          when Integer then @wire.wait(duty, moment(duty, waiter))
+          when Integer then @wire.wait(duty, moment(waiter))
           end
         end
 
-        # Only bytes end a wait for the socket, not the cancellation of a future, nor what another waiter sends.
-        def moment(duty, waiter)
-          look = Deadline.now + LOOK if waiter.future || (@unsent && duty.nobits?(WRITE))
+        # Only bytes and room end a wait for the socket, not the cancellation of a future. Another thread may fill the room.
+        def moment(waiter)
+          look = Deadline.now + LOOK if waiter.future || @unsent
           [look, waiter.limit].compact.min
         end
 
