@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/mechanisms/auto"
+require "plait/mechanisms/processes"
 require "support/ractors"
 
 # What `on: :auto` promises beside the contract of all mechanisms: plait/test/contracts/auto_test.rb.
