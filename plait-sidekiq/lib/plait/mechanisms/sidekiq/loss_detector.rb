@@ -109,8 +109,9 @@ module Plait
       # Finds items that will get no answer: Sidekiq itself reports neither a killed process nor a queue without a process.
       class LossDetector
         # Seconds: between two checks; of a queue without a process; from the queue until an item is reserved, twice as many for
-        # the next copy, then four times; without the connection of a process, which a living one replaces within
-        # two; without its sign of life (one that Redis has lost is there again within ten); between two looks at these signs.
+        # the next copy, then four times (middleware may take long); without the connection of a process, which a living one
+        # replaces within two; without its sign of life, which is there again within ten where Redis has lost it; between two
+        # looks at these signs.
         Patience = Struct.new(:look, :unserved, :unreserved, :disconnected, :silent, :signs)
         PATIENCE = Patience.new(1, 30, 5, 3.5, 15, 5).freeze
         # Seconds between the clocks of two machines, and between a push and its time in the job.

@@ -25,8 +25,10 @@ module Plait
         BUSY = 0.6
         # Processes and ractors that are tried at first for each processor: more of them where items also wait.
         EACH = 4
-        # Descriptors that the program has for each of them at least: it needs 5, the ones that are tried beside them as many.
+        # Descriptors that the program may open for each of them: one needs 5, and during a try half as many run beside them.
         FILES = 16
+        # What shares no memory with the caller, and works alone.
+        APART = %i[processes ractors].freeze
 
         # @return [Boolean] whether threads, of which there are not so many, are worth a look only after fewer fibers
         def self.far?(level) = level.kind == :fibers && level.limit > MANY
@@ -40,7 +42,7 @@ module Plait
           @cap = cap
           @processors = processors
           @most = { threads: threads(among), fibers: among.intersect?(%i[fibers hybrid]) ? cap : 0 }
-          @apart = %i[processes ractors] & among
+          @apart = APART & among
           @most.default = [cap, MANY, (Process.getrlimit(:NOFILE).first / FILES if @apart.any?)].compact.min
           @refused = {}
           @first = %i[threads fibers].find { |kind| @most[kind].positive? }&.then { |kind| Level.new(kind, 1) } || apart(1)

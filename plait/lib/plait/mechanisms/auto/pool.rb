@@ -22,7 +22,6 @@ module Plait
               else
                 -> { Process.times.then { |times| times.utime + times.stime } } # JRuby
               end
-        APART = %i[processes ractors].freeze
         # Seconds at most for which a loop with many items in hand is left alone: a change of threads for each outcome would
         # cost more than an item's way through the loop.
         NAP = 0.005
@@ -118,12 +117,12 @@ module Plait
           board if @aside.zero?
           @aside += 1
           @apart.submit(index, item)
-        rescue UnsupportedError
+        rescue UnsupportedError => e
           raise if @aside > 1
 
           @aside = 0
           leave(@level)
-          retreat
+          retreat(e)
           dispatch(index, item)
         end
 
@@ -292,7 +291,7 @@ module Plait
           decide
         end
 
-        def apart? = APART.include?(@level.kind)
+        def apart? = Ladder::APART.include?(@level.kind)
 
         def arrange
           threads = @level.kind == :threads
@@ -324,18 +323,17 @@ module Plait
           @stretch = nil
           @least = 0
           executor_apart
-        rescue UnsupportedError
-          retreat
+        rescue UnsupportedError => e
+          retreat(e)
         end
 
-        # To be called in a rescue.
-        # @raise [UnsupportedError] there is no other level
-        def retreat
+        # @param error [UnsupportedError] raised where there is no other level
+        def retreat(error)
           @climb.refuse(@level)
           @level = @climb.level
-          raise if apart? && !@others.key?(@level)
+          return arrange unless apart?
 
-          arrange unless apart?
+          raise error unless @others.key?(@level)
         end
 
         # @return [Integer] items that may be pending while workers of several kinds have some
