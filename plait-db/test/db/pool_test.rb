@@ -514,6 +514,22 @@ class DBPoolTest < Minitest::Test
     assert_equal("abandoned true", result.out, result.err)
   end
 
+  # A collection that leaves the sweeping for later.
+  DEAD = <<~RUBY
+    require "plait"
+    dead = Class.new { def abandon = $stdout.syswrite(".") }
+    20_000.times { Plait::Pool.watch_forks(dead.new) }
+    GC.start(immediate_sweep: false)
+    Process.wait(fork { exit! })
+  RUBY
+
+  def test_a_fork_finds_no_connection_that_is_collected
+    skip("this Ruby can't fork") unless Process.respond_to?(:fork)
+
+    result = Support::FreshRuby.run(DEAD)
+    assert_operator(result.out.size, :<, 20, result.err) # a machine register may hold some
+  end
+
   CLOSED = <<~RUBY
     require "plait"
     pool = Plait::Pool.new(size: 1) { Object.new }

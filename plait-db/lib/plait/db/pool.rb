@@ -62,7 +62,7 @@ module Plait
       class << self
         def watch(owner)
           install
-          @watched[owner] = true
+          @watched[owner] = owner # Ruby 3.1's each_key yields dead keys of values that live (bug 18586)
         end
 
         def abandon_all = @watched.each_key(&:abandon)
