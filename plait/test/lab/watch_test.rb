@@ -42,6 +42,19 @@ class WatchTest < Minitest::Test
     assert_match(/^loop of .*: \d+ fibers, .* late, at most /, @watch.to_s)
   end
 
+  def test_a_garbage_collection_loses_no_loop_that_was_found
+    watch = Plait::Lab.watch(interval: 600)
+    wait_until { watch.snapshot[:looks] == 1 }
+    10.times { thread { Plait.run(on: :fibers) { loop { sleep(0.001) } } } }
+    seen { |one| one[:loops].size == 10 } # by the other watch
+    watch.send(:find_loops)
+    GC.start
+    watch.send(:look)
+    wait_until { watch.snapshot[:loops].size == 10 }
+  ensure
+    watch&.stop
+  end
+
   def test_a_loop_that_is_held_up_is_late
     thread { Plait.run(on: :fibers) { loop { burn(0.25) && sleep(0.001) } } }
     seen { |one| one[:loops].any? { |row| row[:longest_lag] > 0.02 } }

@@ -36,7 +36,7 @@ module Plait
         @interval = check_interval(interval)
         @sources = sources.each { |name, source| check_source(name, source) }
         @lock = Mutex.new
-        @loops = ObjectSpace::WeakMap.new
+        @loops = {}.compare_by_identity
         @gvl = Meters::Gvl.new
         reset
         @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket # before what its error would leave: hooks, a thread
@@ -142,7 +142,8 @@ module Plait
           @looks += 1
           seen.each { |one| count(one) }
         end
-        @loops.each_key { |scheduler| ask_loop(scheduler) if scheduler.alive? }
+        @loops.select! { |scheduler, _| scheduler.alive? }
+        @loops.each { |scheduler, state| ask_loop(scheduler, state) unless state[:asked] }
       end
 
       # @return [Array(String, String)] what it does, and the place in the program's own code
@@ -164,10 +165,7 @@ module Plait
       end
 
       # The loop itself looks at its fibers, between two of them: how late it does so is its lag.
-      def ask_loop(scheduler)
-        state = @loops[scheduler]
-        return if state[:asked]
-
+      def ask_loop(scheduler, state)
         state[:asked] = asked = Deadline.now
         scheduler.soon { answer(scheduler, state, Deadline.now - asked) }
       end
