@@ -10,7 +10,7 @@ require_relative "place"
 module Plait
   class Server
     # A config/plait.rb: Ruby in which the words of this class say how to serve. They are Puma's, of config/puma.rb, as far as
-    # these mean something here.
+    # these mean something here. What a word returns means nothing.
     class ConfigFile
       # Looked for where no other one is named.
       PATH = "config/plait.rb"
@@ -40,19 +40,15 @@ module Plait
       # ---- the app and the processes that run it ----
 
       # @param path [String] of the config.ru
-      # @return [void]
       def rackup(path) = @settings[:rackup] = text(:rackup, path)
 
       # @param path [String] to go to first; a symbolic link is followed again whenever the workers are replaced
-      # @return [void]
       def directory(path) = @settings[:directory] = text(:directory, path)
 
       # @param name [String] for RACK_ENV, and RAILS_ENV where that is not set
-      # @return [void]
       def environment(name) = @settings[:environment] = text(:environment, name)
 
       # @param number [Integer, String] 0: this process serves; auto: as many as there are processors
-      # @return [void]
       def workers(number)
         number = number.to_s == "auto" ? "auto" : count(:workers, number, from: 0)
         located { Configuration.of({ workers: number }).worker_count }
@@ -60,94 +56,76 @@ module Plait
       end
 
       # Whether the app is loaded once, before the workers start and share its memory; else in each of them.
-      # @return [void]
       def preload_app!(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
         @settings[:preload] = answer(:preload_app!, value)
       end
 
       # @param amount [Integer, String] megabytes, or "512MB": above it a worker is replaced
-      # @return [void]
       def worker_memory(amount) = @settings[:worker_memory] = bytes(:worker_memory, amount)
 
       # Called once, with the app loaded, before the first worker starts.
-      # @return [void]
       def before_fork(&block) = @settings[:before_fork] << hook(:before_fork, block)
 
       # Called in each worker with its index, before it serves.
-      # @return [void]
       def on_worker_boot(&block) = @settings[:on_boot] << hook(:on_worker_boot, block)
       alias on_boot on_worker_boot
       alias before_worker_boot on_worker_boot
 
       # Called in each worker with its index, when it has served.
-      # @return [void]
       def on_worker_shutdown(&block) = @settings[:on_shutdown] << hook(:on_worker_shutdown, block)
       alias before_worker_shutdown on_worker_shutdown
 
       # @param number [Numeric] seconds in which a worker must be ready, from its beginning: then it is killed
-      # @return [void]
       def worker_boot_timeout(number) = @settings[:boot_timeout] = seconds(:worker_boot_timeout, number)
 
       # @param number [Numeric] seconds after which a worker that says nothing, or whose event loop stands still, is killed and
       #   replaced: it is stopped, something in it keeps Ruby's lock, or a request on fibers never waits
-      # @return [void]
       def worker_timeout(number) = @settings[:worker_timeout] = seconds(:worker_timeout, number)
 
       # @param number [Numeric] seconds, at the end, for running requests
-      # @return [void]
       def drain(number) = @settings[:drain] = time(:drain, number)
       alias worker_shutdown_timeout drain
 
       # As Puma has it.
       # @param number [Numeric, Symbol] seconds, :immediately or :forever; see {#drain}
-      # @return [void]
       def force_shutdown_after(number = :forever) = drain({ immediately: 0, forever: Float::INFINITY }.fetch(number, number))
 
       # @param number [Numeric] seconds in which a worker that is replaced still answers on connections that are open
-      # @return [void]
       def grace(number) = @settings[:grace] = time(:grace, number)
 
       # @param path [String]
-      # @return [void]
       def pidfile(path) = @settings[:pidfile] = text(:pidfile, path)
 
       # @param path [String] of the file for `plait serve status`
-      # @return [void]
       def state_path(path) = @settings[:state] = text(:state_path, path)
 
       # ---- where to listen ----
 
       # @param place [String] as {Place} takes it: "tcp://0.0.0.0:3000", "unix:///run/app.sock"; once for each place
-      # @return [void]
       def bind(place)
         located { Place.new(place.to_s) }
         @settings[:binds] << place.to_s
       end
 
       # Forgets the places that were named before.
-      # @return [void]
       def clear_binds! = @settings[:binds].clear
 
       # @param number [Integer, String]
       # @param host [String]
-      # @return [void]
       def port(number, host = @host) = bind("tcp://#{bracketed(host)}:#{count(:port, number, from: 0)}")
 
       # As Puma has it: for {#port} where it says none, from then on.
       # @param host [String]
-      # @return [void]
       def set_default_host(host) = @host = text(:set_default_host, host) # rubocop:disable Naming/AccessorMethodName -- Puma's
 
       # @param host [String]
       # @param port [Integer, String]
       # @param files [Hash] cert:, key: and more, as {Place} takes them
-      # @return [void]
       def ssl_bind(host, port, files = {})
         bind("ssl://#{bracketed(host)}:#{count(:ssl_bind, port, from: 0)}?#{URI.encode_www_form(files)}")
       end
 
       # Each worker has a queue of connections of its own, in the kernel (SO_REUSEPORT).
-      # @return [void]
       def reuse_port!(value = true) # rubocop:disable Style/OptionalBooleanParameter
         @settings[:reuse_port] = answer(:reuse_port!, value)
       end
@@ -156,7 +134,6 @@ module Plait
 
       # @param mechanism [Symbol] :hybrid, :fibers or :threads
       # @param limit [Integer, nil] requests that run at once in each process
-      # @return [void]
       def on(mechanism, limit: nil)
         located { Options.build(on: mechanism.respond_to?(:to_sym) ? mechanism.to_sym : mechanism) }
         @settings[:on] = mechanism.to_sym
@@ -166,28 +143,23 @@ module Plait
       # As Puma has it: so many threads in each process; fibers, where {#on} says so.
       # @param least [Integer, String] of no meaning here: threads start when they are needed
       # @param most [Integer, String]
-      # @return [void]
       def threads(least, most = least)
         @settings[:on] = :threads unless @settings.key?(:on)
         limit([count(:threads, least, from: 0), count(:threads, most)].max)
       end
 
       # @param number [Integer, String] requests that run at once in each process
-      # @return [void]
       def limit(number) = @settings[:limit] = count(:limit, number)
 
       # @param number [Integer, String] requests that wait for that; further ones are answered 503
-      # @return [void]
       def queue(number) = @settings[:queue] = count(:queue, number)
 
       # Offers apps `rack.early_hints`.
-      # @return [void]
       def early_hints(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
         @settings[:early_hints] = answer(:early_hints, value)
       end
 
       # Other options of {Server#initialize}.
-      # @return [void]
       def server(**options)
         located { Options.build(options) }
         @server.merge!(options)
@@ -195,12 +167,10 @@ module Plait
 
       # As Puma has it.
       # @param number [Integer, String] bytes of a request's body
-      # @return [void]
       def http_content_length_limit(number)
         @server[:limits] = { **@server.fetch(:limits, {}), body: count(:http_content_length_limit, number) }
       end
 
-      # @return [void]
       def enable_keep_alives(value = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
         @server[:requests] = 1 if answer(:enable_keep_alives, value) == false
       end
@@ -215,32 +185,27 @@ module Plait
 
       # @param path [String] of a file, or "-" for standard output
       # @param format [Symbol] :common, :combined or :json
-      # @return [void]
       def access_log(path = "-", format: :common)
         log_to(path)
         log_format(format.to_s) if path
       end
 
-      # @return [void]
       def log_requests(answer = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
         access_log if answer
       end
 
       # @param place [String] "tcp://127.0.0.1:9394": where Prometheus finds /metrics
-      # @return [void]
       def metrics(place)
         located { Place.new(place.to_s) } unless place.nil?
         @settings[:metrics] = place&.to_s
       end
 
       # @param number [Numeric] seconds for which a request may hold up the loop of fibers before that is reported
-      # @return [void]
       def blocking(number) = @settings[:blocking] = seconds(:blocking, number)
 
       # Sends what this process and its workers print to files.
       # @param out [String, nil]
       # @param err [String, nil]
-      # @return [void]
       def stdout_redirect(out = nil, err = nil, _append = true) # rubocop:disable Style/OptionalBooleanParameter -- Puma's
         @settings[:stdout] = text(:stdout_redirect, out)
         @settings[:stderr] = text(:stdout_redirect, err)
@@ -248,14 +213,12 @@ module Plait
 
       # ---- words of other servers ----
 
-      # @return [void]
       def plugin(name = nil, *)
         reason = ["Puma's plugins are for Puma", *ForeignWords::PLUGINS[name.to_s.to_sym]].join("; ")
         @notice.call("#{place}: `#{["plugin", *name&.inspect].join(" ")}` has no meaning here: #{reason}")
       end
 
       # A line that names an app must not be passed over: the app would be missing.
-      # @return [void]
       # @raise [UsageError]
       def app(*, &_block) = refuse("an app stands in a config.ru: see rackup")
 

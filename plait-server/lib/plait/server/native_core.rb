@@ -28,9 +28,7 @@ module Plait
       def abandon = @hijacked&.close
 
       # @return [Socket] to wait by; the connection stays the core's
-      def io
-        @io ||= Socket.for_fd(number).tap { |socket| socket.autoclose = false }
-      end
+      def io = @io ||= Socket.for_fd(number).tap { |socket| socket.autoclose = false }
 
       def inspect = "#<#{self.class}>"
 

@@ -205,9 +205,7 @@ module Plait
 
       def node_tls = @options[:node_tls]
 
-      def client
-        @client ||= Io::TLS::Client.new(ca_file: @options[:node_ca], hostname: @options[:node_name], **identity)
-      end
+      def client = @client ||= Io::TLS::Client.new(ca_file: @options[:node_ca], hostname: @options[:node_name], **identity)
 
       # Before threads connect: Ruby warns where two of them require one file.
       def load_tls

@@ -71,9 +71,7 @@ module Plait
 
         # @param name [Symbol] of an option
         # @param value [Object] from a file or a command line
-        def value_of(name, value)
-          SYMBOLS.include?(name) || (name == :tag && TAGS.include?(value)) ? value.to_s.to_sym : value
-        end
+        def value_of(name, value) = SYMBOLS.include?(name) || (name == :tag && TAGS.include?(value)) ? value.to_s.to_sym : value
 
         private
 

@@ -1,7 +1,0 @@
-# frozen_string_literal: true
-
-require_relative "../sibling"
-
-module Plait
-  Sibling.load("db/pool")
-end
