@@ -15,7 +15,7 @@ module Plait
   # Of the other gems of the family: a file each, which says what to install where the gem is missing.
   autoload :DB, File.expand_path("plait/siblings/db", __dir__)
   autoload :HTTP, File.expand_path("plait/siblings/http", __dir__)
-  autoload :Pool, File.expand_path("plait/siblings/pool", __dir__)
+  autoload :Pool, File.expand_path("plait/siblings/db", __dir__)
   autoload :RPC, File.expand_path("plait/siblings/rpc", __dir__)
   autoload :Server, File.expand_path("plait/siblings/server", __dir__)
   autoload :Shard, File.expand_path("plait/siblings/shard", __dir__)

@@ -5,7 +5,7 @@ module Plait
   module Sibling
     # The gem of each file of another gem that plait asks for, by its place below plait/.
     GEMS = {
-      "cli/doctor/databases" => "plait-db", "db" => "plait-db", "db/pool" => "plait-db", "http" => "plait-http",
+      "cli/doctor/databases" => "plait-db", "db" => "plait-db", "http" => "plait-http",
       "cli/serve/consultation" => "plait-server", "rpc" => "plait-rpc", "server" => "plait-server", "shard" => "plait-shard",
       "commands/fetch" => "plait-http", "commands/rpc" => "plait-rpc", "commands/serve" => "plait-server",
       "commands/shard" => "plait-shard", "mechanisms/sidekiq" => "plait-sidekiq"
