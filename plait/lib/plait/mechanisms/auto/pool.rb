@@ -6,6 +6,7 @@ require_relative "../hybrid"
 require_relative "../pace"
 require_relative "../threads"
 require_relative "../worker_thread"
+require_relative "apart"
 require_relative "climb"
 require_relative "decision"
 require_relative "ladder"
@@ -25,8 +26,6 @@ module Plait
         # Seconds at most for which a loop with many items in hand is left alone: a change of threads for each outcome would
         # cost more than an item's way through the loop.
         NAP = 0.005
-        # Items for each new process until its start is over, at most.
-        SOON = 4
         # Elsewhere Array#push and #shift are not atomic, see {Stretch}.
         STRETCHES = RUBY_ENGINE == "ruby"
 
@@ -41,12 +40,12 @@ module Plait
           @remains = {}
           @finished = Mailbox.new(@remains)
           @ready = []
-          @pending = @aside = 0
+          @pending = 0
           @in_fibers = {}
           @stretches = {}.compare_by_identity
-          @others = {}
           @pace = Pace.new(1)
           @climb = Climb.new(Ladder.new(among, cap, Etc.nprocessors), @moment = Deadline.now, CPU)
+          @apart = Apart.new(attempt, @remains, @climb)
           follow
         end
 
@@ -58,14 +57,14 @@ module Plait
           @stretching ? stretch(index, item) : dispatch(index, item)
         end
 
-        def ready? = !@ready.empty? || (@aside.positive? ? @apart.ready? : !@finished.empty?)
+        def ready? = !@ready.empty? || (@apart.pending.positive? ? @apart.ready? : !@finished.empty?)
 
         def take
           if (outcome = @ready.shift)
             @pending -= 1
             return outcome
           end
-          return take_apart if @aside.positive?
+          return @apart.take&.then { |one| deliver(one) } if @apart.pending.positive?
 
           sleep(@nap) if @nap && @pending >= @busy && @finished.empty?
           receive(@finished.take(more?))
@@ -82,7 +81,7 @@ module Plait
         def cancel
           @finished.settle
           kept = @fibers ? @fibers.cancel : []
-          kept += [@threads, *@others.values].compact.flat_map(&:cancel)
+          kept += [@threads, *@apart.executors].compact.flat_map(&:cancel)
           kept += @stretches.keys.flat_map(&:done)
           (kept + @ready).grep(Outcome).reject { |outcome| outcome.item.is_a?(Stretch) }
         end
@@ -92,7 +91,7 @@ module Plait
         def close
           decide
           @finished.settle
-          close_all([@threads, @fibers, *@others.values].compact)
+          close_all([@threads, @fibers, *@apart.executors].compact)
         end
 
         private
@@ -112,24 +111,13 @@ module Plait
           end
         end
 
-        # Where the first one can't be forked, nothing has run.
         def aside(index, item)
-          board if @aside.zero?
-          @aside += 1
-          @apart.submit(index, item)
+          @apart.submit(@level, index, item)
         rescue UnsupportedError => e
-          raise if @aside > 1
+          raise if @apart.open?(@level)
 
-          @aside = 0
-          leave(@level)
           retreat(e)
           dispatch(index, item)
-        end
-
-        def board
-          other = @others.fetch(@level)
-          @new = [] unless other.equal?(@apart)
-          @apart = other
         end
 
         def in_fiber(index, item)
@@ -171,30 +159,9 @@ module Plait
           end
         end
 
-        def executor_apart
-          @others[@level] || Uninterruptible.run do
-            keep(@level, @others[@level] = Mechanisms.find(@level.kind).executor(@attempt, limit: @level.limit))
-          end
-        end
-
         def keep(name, executor)
           @remains[name] = executor.remains
           executor
-        end
-
-        # Processes that were tried, and lost.
-        def dismiss
-          lost = @others.reject { |level, other| level == @level || (@aside.positive? && other.equal?(@apart)) }
-          return if lost.empty?
-
-          lost.each_key { |level| leave(level) }
-          note_idle
-        end
-
-        def leave(level)
-          @others[level].close
-          @others.delete(level)
-          @remains.delete(level)
         end
 
         def detector = @among.include?(:hybrid) ? (@detector = Hybrid::BlockingDetector.new(@attempt)) : nil
@@ -220,20 +187,6 @@ module Plait
           @climb.record(@moment = outcome.finished_at || Deadline.now, outcome.ok? ? 1 : 0, 1) # one that never began has no times
           judge if @climb.due?
           outcome
-        end
-
-        def take_apart
-          outcome = @apart.take or return
-          @aside -= 1
-          greet(outcome.worker) if @new
-          deliver(outcome)
-        end
-
-        # A large program takes long to fork: items count once each process, or nearly each, has done one.
-        def greet(worker)
-          @climb.discount
-          @new << worker
-          @new = nil if @new.size >= @level.limit * SOON || @new.uniq.size >= @level.limit
         end
 
         # A stretch is over: what it has done, what its worker has died of, and what it has left.
@@ -282,7 +235,7 @@ module Plait
           return unless @climb.settled?
 
           decide
-          dismiss
+          note_idle if @apart.dismiss(@level)
         end
 
         def follow
@@ -302,7 +255,7 @@ module Plait
           @least = (@level.limit / 2.0).ceil
           @busy = @level.limit + @least
           @nap = nap
-          @plain = threads && [@fibers, @apart].none?
+          @plain = threads && [@fibers, @apart.used?].none?
           end_stretch unless @stretching
         end
 
@@ -322,7 +275,7 @@ module Plait
           @stretching = @plain = false
           @stretch = nil
           @least = 0
-          executor_apart
+          @apart.open(@level)
         rescue UnsupportedError => e
           retreat(e)
         end
@@ -333,18 +286,16 @@ module Plait
           @level = @climb.level
           return arrange unless apart?
 
-          raise error unless @others.key?(@level)
+          raise error unless @apart.open?(@level)
         end
 
         # @return [Integer] items that may be pending while workers of several kinds have some
         def narrow
-          return @pending.zero? || (@pending == @aside && aside?) ? @pending + 1 : 0 if apart?
-          return 0 if @aside.positive?
+          return @pending.zero? || (@pending == @apart.pending && @apart.room?(@level)) ? @pending + 1 : 0 if apart?
+          return 0 if @apart.pending.positive?
 
           mixed? ? @level.limit : @room
         end
-
-        def aside? = @apart.equal?(@others[@level]) && @apart.room?
 
         # Items in hand would come on top of items of the other kind, which run.
         def mixed? = @in_fibers.size != (@level.kind == :fibers ? @pending : 0)
@@ -352,9 +303,7 @@ module Plait
         # One item in hand for each worker: it need not wait for the caller's thread to be switched to and back.
         def room = @stretching ? 1 + @pace.ahead : @level.limit * 2
 
-        def decide
-          Decision.last = Decision.new(@climb) { |level| [name_of(level), level.limit] }
-        end
+        def decide = Decision.last = Decision.new(@climb) { |level| [name_of(level), level.limit] }
 
         def name_of(level)
           case level.kind
