@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require "test_helper"
 require "socket"
 require "tmpdir"

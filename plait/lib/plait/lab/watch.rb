@@ -21,13 +21,11 @@ module Plait
       FIBERS = 30
       # It waits so many times as long as a look costs: it takes a third of a percent of a processor at most.
       MODERATION = 300
-      # Looks between two searches for event loops, which go through all objects.
-      SEARCH = 20
       # Places and delays that are kept.
       MOST = 500
       # Places that are shown.
       PLACES = 10
-      private_constant :WAITS, :DEPTH, :FIBERS, :MODERATION, :SEARCH, :MOST
+      private_constant :WAITS, :DEPTH, :FIBERS, :MODERATION, :MOST
 
       # @param interval [Numeric] seconds between two looks at least
       # @param sources [Hash{Symbol => #statistics, Thread::Queue}] pools and queues to show
@@ -36,14 +34,13 @@ module Plait
         @interval = check_interval(interval)
         @sources = sources.each { |name, source| check_source(name, source) }
         @lock = Mutex.new
-        @loops = {}.compare_by_identity
+        @loops = {}
         @gvl = Meters::Gvl.new
         reset
         @socket = WatchSocket.new(socket) { snapshot(most: MOST) } if socket # before what its error would leave: hooks, a thread
         @gvl.start
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { look_on } }
         @thread.name = "plait watch"
-        @thread.report_on_exception = false
       end
 
       # @return [Hash] what was seen since the last {#reset}: :seconds, :looks, :waits (what threads and fibers were at =>
@@ -118,12 +115,10 @@ module Plait
       end
 
       def look_on
-        turn = 0
+        Thread.current.report_on_exception = false
         loop do
           cost = processor_time
-          find_loops if (turn % SEARCH).zero?
           look
-          turn += 1
           sleep([@interval, (processor_time - cost) * MODERATION].max)
         end
       end
@@ -134,15 +129,19 @@ module Plait
         def processor_time = Deadline.now
       end
 
-      def find_loops = ObjectSpace.each_object(Scheduler) { |scheduler| @loops[scheduler] ||= {} if scheduler.alive? }
-
       def look
-        seen = (Thread.list - [Thread.current, @socket&.thread]).map { |thread| describe(thread, thread.status == "run") }
+        threads = Thread.list - [Thread.current, @socket&.thread]
+        seen = threads.map { |thread| describe(thread, thread.status == "run") }
         @lock.synchronize do
           @looks += 1
           seen.each { |one| count(one) }
         end
-        @loops.select! { |scheduler, _| scheduler.alive? }
+        ask_loops(threads)
+      end
+
+      def ask_loops(threads)
+        loops = threads.filter_map { |thread| Scheduler.of(thread) }.select(&:alive?)
+        @loops = loops.to_h { |scheduler| [scheduler, @loops[scheduler] || {}] }
         @loops.each { |scheduler, state| ask_loop(scheduler, state) unless state[:asked] }
       end
 

@@ -48,6 +48,10 @@ module Plait
       scheduler if scheduler.is_a?(Scheduler)
     end
 
+    # @return [Scheduler, nil] the one that a thread has, until it is closed
+    # @api private
+    def self.of(thread) = thread.instance_variable_get(:@plait_loop)
+
     # The loop that the calling fiber can turn while it waits: that of its thread, or a new one.
     # @param example [String] of the call, inside a fiber
     # @yieldparam own [Scheduler] the new one
@@ -96,6 +100,7 @@ module Plait
       @rooted = Patches.root?
       @watchdog = Watchdog.for(self, blocking, threshold)
       @spinning = @watchdog.nil? && Native.available?
+      @thread.instance_variable_set(:@plait_loop, self)
     end
 
     # @return [Thread] the one whose fibers it runs
