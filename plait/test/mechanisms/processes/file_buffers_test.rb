@@ -3,6 +3,7 @@
 require "pty"
 require "test_helper"
 require "plait"
+require "support/fresh_ruby"
 require "support/patience"
 require "tmpdir"
 
@@ -193,6 +194,25 @@ class ProcessesFileBuffersTest < Minitest::Test
     refute_path_exists("#{@path}.closed")
   ensure
     file&.close
+  end
+
+  # Beside ractors Ruby shows a program no objects but the shareable ones; the extension asks otherwise.
+  BESIDE_RACTORS = <<~RUBY
+    require "plait"
+    own = Ractor.new { 1 }
+    own.respond_to?(:value) ? own.value : own.take
+    File.open(ARGV.first, "w") do |file|
+      file.puts("head")
+      Plait.map([1, 2, 3, 4], on: :processes, limit: 2) { |n| n }
+    end
+    print(File.read(ARGV.first))
+  RUBY
+
+  def test_nothing_is_doubled_beside_ractors_with_and_without_the_extension
+    [{}, { "PLAIT_PURE" => "1" }].each do |env|
+      result = Support::FreshRuby.run(BESIDE_RACTORS, @path, flags: ["-W0"], env: env)
+      assert_equal(["head\n", ""], [result.out, result.err])
+    end
   end
 
   def test_descriptors_keep_their_flags

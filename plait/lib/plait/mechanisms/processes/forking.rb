@@ -119,8 +119,8 @@ module Plait
 
       # In the child, first of all: what the parent still holds back is the parent's to write. Of all methods that write
       # out, fdatasync alone keeps what was read ahead.
-      # @param ios [Array<IO>] what {.flush} has returned
-      def drop(ios) = ios.each { |io| attempt { redirect(io) { WRITE_OUT.bind_call(io) } } }
+      # @param ios [Array<IO>] what {.flush} has returned; without the extension a parent with ractors finds none
+      def drop(ios) = (defined?(NativeFiles) ? ios : buffered).each { |io| attempt { redirect(io) { WRITE_OUT.bind_call(io) } } }
 
       # In the child, before `exit!`. A flush of what can be read, too, moves the offset that the parent shares; a close
       # does not.
