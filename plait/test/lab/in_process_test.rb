@@ -12,6 +12,13 @@ class LabInProcessTest < Minitest::Test
     assert_equal([Process.pid, 7], InProcess.new(bound: 1).call { |ready| [ready.call, Process.pid].compact << 7 })
   end
 
+  def test_advice_needs_forks
+    Plait::Lab.const_get(:FreshProcess).stub(:supported?, false) do
+      error = assert_raises(Plait::UnsupportedError) { Plait.advise([1, 2]) { flunk } }
+      assert_match(/no fork; Plait.compare measures without\z/, error.message)
+    end
+  end
+
   def test_errors_become_sentences
     assert_match(/\AKeyError: no, at /, assert_raises(Failed) { InProcess.new.call { |_| raise KeyError, "no" } }.message)
     assert_equal(:unsupported, assert_raises(Failed) { InProcess.new.call { |_| raise Plait::UnsupportedError } }.kind)

@@ -43,6 +43,7 @@ module Plait
       NO_USE = "the work computes with the GVL held, which one process can't overlap"
       # Not measured: beside other programs Linux favours a thread that starts to compute, which then is "1.2 × faster".
       ONE = "there is one item, and nothing to run beside it"
+      NO_FORK = "advice is measured in forks of the program, and this Ruby has no fork; Plait.compare measures without"
 
       # @raise [UsageError] nothing was run
       def initialize(items, goal: :throughput, budget: BUDGET, among: nil, once: false, digest: nil, note: nil, &body)
@@ -60,7 +61,10 @@ module Plait
       end
 
       # @return [Advice] also after Ctrl-C, with what was learned until then
+      # @raise [UnsupportedError] nothing was run
       def call
+        raise UnsupportedError, NO_FORK unless FreshProcess.supported?
+
         @ends = Deadline.after(@budget)
         @left = @items.dup if @once
         guarded { investigate }
