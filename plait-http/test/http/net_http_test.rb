@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# bin/test: jruby
+
 require_relative "net_http_origin"
 require "support/nginx_server"
 require "open-uri"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "plait/mechanisms/patches" if RUBY_VERSION < "3.2"
+require "plait/mechanisms/patches" if RUBY_ENGINE == "ruby" && RUBY_VERSION < "3.2"
 require "plait/mechanisms/scheduler" # the patches ask whether a loop is one of ours
 require "plait/protocols/http1/syntax"
 require_relative "connection"
@@ -244,7 +244,7 @@ module Plait
         end
 
         # On Ruby 3.1 a plain Net::HTTP can't connect under Async, which asks every IO for its timeout.
-        def plait_patch_waiting = RUBY_VERSION < "3.2" && Fiber.scheduler && Patches.install
+        def plait_patch_waiting = RUBY_ENGINE == "ruby" && RUBY_VERSION < "3.2" && Fiber.scheduler && Patches.install
       end
       private_constant :Key, :Reuse, :Exchange, :Session
     end
