@@ -530,6 +530,25 @@ class DBPoolTest < Minitest::Test
     assert_operator(result.out.size, :<, 20, result.err) # a machine register may hold some
   end
 
+  # From Ruby 3.3 on a finalizer runs in the ractor that has collected the garbage.
+  NAMES = <<~RUBY
+    require "plait"
+    require "support/waiting"
+    names = Plait::Pool.const_get(:Keys)
+    Thread.new { 50.times { Plait::Pool.new { 1 } } }.join
+    own = Ractor.new { 3.times { GC.start } }
+    own.respond_to?(:value) ? own.value : own.take
+    Support::Waiting.wait_until(what: "their names") { GC.start || names.instance_variable_get(:@free).size > 40 }
+    print("free")
+  RUBY
+
+  def test_names_are_free_again_whichever_ractor_collects_a_pool
+    skip("this Ruby has no ractors") unless defined?(Ractor)
+
+    result = Support::FreshRuby.run(NAMES, flags: ["-W0"])
+    assert_equal(["free", ""], [result.out, result.err])
+  end
+
   CLOSED = <<~RUBY
     require "plait"
     pool = Plait::Pool.new(size: 1) { Object.new }

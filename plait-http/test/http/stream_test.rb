@@ -3,6 +3,7 @@
 require_relative "scripted_origin"
 require "pathname"
 require "stringio"
+require "support/fresh_ruby"
 require "tmpdir"
 require "zlib"
 
@@ -132,6 +133,35 @@ class HTTPStreamTest < Minitest::Test
         assert_raises(Errno::ENOENT) { client.get(origin.url("/cut")) { |response| response.save(File.join(folder, "no", "x")) } }
       end
     end
+  end
+
+  # From Ruby 3.3 on a finalizer runs in the ractor that has collected the garbage.
+  FORGOTTEN = <<~'RUBY'
+    require "plait/http"
+    require "socket"
+    require "support/waiting"
+    server = TCPServer.new("127.0.0.1", 0)
+    Thread.new do
+      loop do
+        Thread.new(server.accept) do |peer|
+          nil until peer.gets == "\r\n"
+          peer.write("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n", "x" * 100_000) && sleep
+        end
+      end
+    end
+    client = Plait::HTTP::Client.new(pool: { per_key: 4 })
+    Thread.new { 4.times { client.stream(:get, "http://127.0.0.1:#{server.addr[1]}/") } }.join
+    own = Ractor.new { 10.times { GC.start } }
+    own.respond_to?(:value) ? own.value : own.take
+    Support::Waiting.wait_until(what: "their end") { GC.start || client.statistics[:busy] <= 1 } # a stack may hold the last
+    print("ended")
+  RUBY
+
+  def test_those_that_are_forgotten_end_whichever_ractor_collects_them
+    skip("this Ruby has no ractors") unless defined?(Ractor)
+
+    result = Support::FreshRuby.run(FORGOTTEN, flags: ["-W0"])
+    assert_equal(["ended", ""], [result.out, result.err])
   end
 
   def test_one_that_is_closed_gives_its_connection_back

@@ -58,7 +58,6 @@ module Plait
         # @return [Boolean] whether Mongoid itself can keep its state by fiber
         def supported? = Fiber.respond_to?(:[])
 
-        # @return [void]
         # @raise [UsageError]
         def install
           config = ::Mongoid::Config

@@ -11,6 +11,7 @@ end
 
 require "plait/io/native"
 require "plait/io/pool"
+require "plait/mechanisms/base"
 require_relative "pool/state"
 require_relative "pool/upkeep"
 
@@ -31,7 +32,7 @@ module Plait
       @lock = Mutex.new
 
       class << self
-        def for(pool) = take.tap { |key| ObjectSpace.define_finalizer(pool, giving_back(key)) }
+        def for(pool) = take.tap { |key| MainRactor::Finalizer.define(pool, giving_back(key)) }
 
         private
 
@@ -42,7 +43,7 @@ module Plait
         end
 
         # Made here: the block must not refer to the pool.
-        def giving_back(key) = ->(_) { @free << key }
+        def giving_back(key) = -> { @free << key }
       end
     end
 
@@ -83,7 +84,6 @@ module Plait
 
     # Calls `abandon` in each forked process, before anything else is done there.
     # @param owner [#abandon] of connections
-    # @return [void]
     # @api private
     def self.watch_forks(owner) = Forks.watch(owner)
 

@@ -133,7 +133,6 @@ module Plait
 
       private_constant :Discarding, :Choice, :Connecting, :Transactions
 
-      # @return [void]
       # @raise [UsageError]
       def self.install
         if ::Sequel::DATABASES.any?

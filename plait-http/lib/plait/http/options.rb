@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/mechanisms/base"
 require_relative "hooks"
 require_relative "proxy"
 require_relative "retries"
@@ -11,7 +12,7 @@ module Plait
       class << self
         # @raise [UnsupportedError] in a ractor that is not the main one
         def refuse_others!
-          raise refusal if defined?(::Ractor) && ::Ractor.current != ::Ractor.main
+          raise refusal unless MainRactor.here?
         end
 
         def refusal

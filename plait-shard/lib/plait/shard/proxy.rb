@@ -182,7 +182,6 @@ module Plait
       # @param keeps [Boolean] whether nodes without a record of a placement record that of this proxy: they refuse any other
       #   from then on, until keys are moved
       # @yieldreturn [Hash{Symbol => Object}] the options of its file, as for {#reload}; called every two seconds
-      # @return [void]
       def follow(keeps: false)
         @lease.follow(-> { Settings.new(**yield) }, keeps: keeps) { |settings| @planes.replace(settings, DRAIN) }
       end

@@ -177,7 +177,6 @@ module Plait
 
       # Runs a part of the work before it is measured: code is loaded, caches and pools are filled.
       # @param passes [Integer] 0 for none
-      # @return [void]
       def warm_up(passes)
         chosen = @warmup_items || @items.first((@items.size / WARM_UP_SHARE).clamp(1, WARM_UP_MOST))
         passes.times { run(chosen) } unless chosen.empty?

@@ -40,6 +40,19 @@ module Plait
       end
     end
 
+    # For a run whose caller is gone: a Fiber that is garbage runs none of its `ensure` parts, and an enumerator that was
+    # started by `next` and dropped is one. A child that was forked meanwhile has nothing to end.
+    # @param remains [#call] ends its threads and processes; does not refer to the run, which lives as long as its caller
+    # @return [Proc]
+    # @api private
+    def self.ending(remains, generation = Native.fork_generation)
+      lambda do
+        Thread.new { remains.call } if Native.fork_generation == generation
+      rescue ThreadError
+        nil # the system gives none, or the process ends, and all this with it
+      end
+    end
+
     # @return [Object] the first value that arrives
     # @raise [AllFailed] when none does
     def first
@@ -53,7 +66,7 @@ module Plait
     def drive
       # An executor may have a thread already: one that was never assigned could not be ended.
       Uninterruptible.run { @executor = @mechanism.executor(@attempt, limit: @mechanism.limit_for(@options.limit)) }
-      Finalizer.of(self, @executor)
+      @executor.remains&.then { |remains| MainRactor::Finalizer.define(self, Coordinator.ending(remains)) }
       @pending = 0
       complete = false
       yield
@@ -212,36 +225,6 @@ module Plait
       return "there was no candidate to try" if errors.empty?
 
       "all #{errors.size} candidates failed; the last with #{errors.last.class}: #{errors.last.message}"
-    end
-
-    # Ends the threads and processes of a run whose caller is gone: a Fiber that is garbage runs none of its `ensure` parts,
-    # and an enumerator that was started by `next` and dropped is one.
-    class Finalizer
-      # @param run [Object] lives as long as its caller does; nothing of the executor's remains refers to it
-      def self.of(run, executor)
-        remains = executor.remains
-        ObjectSpace.define_finalizer(run, new(remains)) if remains
-      end
-
-      def initialize(remains)
-        @remains = remains
-        @generation = Native.fork_generation
-      end
-
-      # A finalizer runs in the middle of anything, so that it must not wait; and in a child that was forked meanwhile, which
-      # has nothing to end. From Ruby 3.3 on it runs in any ractor. None but the main one can end a run, and it does so
-      # after a later garbage collection.
-      def call(_id)
-        return unless Native.fork_generation == @generation
-
-        main_ractor? ? Thread.new { @remains.call } : ObjectSpace.define_finalizer(Object.new, self)
-      rescue ThreadError
-        nil # the system gives none, or the process ends, and all this with it
-      end
-
-      private
-
-      def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
     end
   end
   private_constant :Coordinator

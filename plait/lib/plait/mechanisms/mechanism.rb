@@ -1,13 +1,33 @@
 # frozen_string_literal: true
 
 module Plait
+  # The ractor that a program begins with. Event loops, pools and connections are its own.
+  module MainRactor
+    # @return [Boolean] whether it is the current one
+    def self.here? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+
+    # From Ruby 3.3 on any ractor may collect an object, and runs its finalizer. Another one than the main one leaves the work
+    # to a later garbage collection.
+    class Finalizer
+      # @param work [#call] does not refer to the object, and does not wait: it runs in the middle of anything
+      def self.define(object, work) = ObjectSpace.define_finalizer(object, new(work))
+
+      def initialize(work)
+        @work = work
+      end
+
+      def call(_id) = MainRactor.here? ? @work.call : ObjectSpace.define_finalizer(Object.new, self)
+    end
+  end
+  private_constant :MainRactor
+
   module Mechanisms
     # A mechanism, as the coordinator sees it. One object each, without state: the state of a run is in its executor.
     class Mechanism
       # @param task [String] its first step
       # @return [String, nil] why it can't be used in a ractor of the program; nil in the main one
       def self.beyond_this_ractor(task)
-        return if !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+        return if MainRactor.here?
 
         "the caller is in a ractor, and only the main one may #{task}; use on: :sequence or on: :threads here, " \
           "or begin with this mechanism in the main ractor"

@@ -20,7 +20,7 @@ module Plait
     class << self
       # @return [RailsExecution, nil] for the items of a run that begins in the current fiber; nil: without Rails
       def current
-        return unless defined?(::Rails) && main_ractor? && ::Rails.respond_to?(:application)
+        return unless defined?(::Rails) && MainRactor.here? && ::Rails.respond_to?(:application)
 
         application = ::Rails.application
         new(application) if application.respond_to?(:executor) && fit?(application)
@@ -51,8 +51,6 @@ module Plait
       end
 
       private
-
-      def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
 
       # With `allow_concurrency = false` an item would wait for the end of its caller.
       def fit?(application)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "plait/mechanisms/base"
 require_relative "../exchange"
 require_relative "streamed_body"
 
@@ -29,11 +30,11 @@ module Plait
           end
         end
 
-        # @return [Proc] the finalizer of a response that was left open. It may run while the pool's lock is held, so a thread of
-        #   its own takes that lock.
+        # @return [Proc] for the finalizer of a response that was left open. It may run while the pool's lock is held, so a
+        #   thread of its own takes that lock.
         def finalizer
           checkout = self
-          lambda do |_|
+          lambda do
             Thread.new { checkout.end } if checkout.wire
           rescue ThreadError
             nil # the process ends
@@ -103,7 +104,7 @@ module Plait
         settle(response.class.copy(response)).tap do |own|
           own.source = source
           source.owner = own
-          ObjectSpace.define_finalizer(own, @checkout.finalizer)
+          MainRactor::Finalizer.define(own, @checkout.finalizer)
         end
       end
     end

@@ -55,7 +55,6 @@ module Plait
           @tell = tell
         end
 
-        # @return [void]
         # @raise [UsageError] where nothing is left to read
         def check
           raise UsageError, "the body of this response can only be read within the block that was given the response" if @over

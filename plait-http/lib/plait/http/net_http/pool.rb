@@ -3,6 +3,7 @@
 require "net/http"
 require "plait/io/checked_options"
 require "plait/io/pool"
+require "plait/mechanisms/base"
 
 module Plait
   module HTTP
@@ -23,7 +24,7 @@ module Plait
 
         # @see Pool#checkout
         def take(timeout, renew, &connect)
-          ObjectSpace.define_finalizer(self, @pool.forget(@held))
+          MainRactor::Finalizer.define(self, @pool.forget(@held))
           @pool.checkout(key, timeout, renew, ->(connection) { @held << connection }, &connect)
         end
 
@@ -133,7 +134,7 @@ module Plait
         #   note them
         def forget(held)
           forgotten = @forgotten
-          ->(_) { forgotten.concat(held) }
+          -> { forgotten.concat(held) }
         end
 
         def statistics

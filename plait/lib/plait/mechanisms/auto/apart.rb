@@ -63,7 +63,7 @@ module Plait
           outcome
         end
 
-        # Closes those that were tried, and lost.
+        # Closes the executors that were tried, and lost.
         # @return [Boolean] whether there were some
         def dismiss(level)
           lost = @executors.reject { |one, executor| one == level || (@pending.positive? && executor.equal?(@current)) }

@@ -71,7 +71,7 @@ module Plait
 
           # @return [Scheduler, nil] the thread's, also when the current fiber blocks; nil when none of its fibers waits
           def turn_away(io)
-            return unless main_ractor? # no loop of ours turns elsewhere
+            return unless MainRactor.here? # no loop of ours turns elsewhere
 
             own = Fiber.scheduler
             @loops.each { |other| other.turn_away(io) if turning?(other) && !other.equal?(own) }
@@ -86,8 +86,6 @@ module Plait
           end
 
           def turning = @loops.select { |loop| turning?(loop) }
-
-          def main_ractor? = !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
 
           # On Ruby 3.1 a thread that ends by an exception does not close its scheduler.
           def turning?(scheduler) = !scheduler.closed? && scheduler.thread.alive?

@@ -27,9 +27,7 @@ module Plait
           end
         end
 
-        def sleep(timeout = nil)
-          (scheduler = Patches.scheduler) ? MutexSleep.in_fiber(scheduler, self, timeout) : super
-        end
+        def sleep(timeout = nil) = (scheduler = Patches.scheduler) ? MutexSleep.in_fiber(scheduler, self, timeout) : super
 
         Gate.before(self, :sleep)
       end

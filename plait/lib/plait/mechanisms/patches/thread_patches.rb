@@ -17,9 +17,7 @@ module Plait
         module Variables
           def thread_variable_get(name) = (own = Own.of(self)) ? own.variables[Own.key(name)] : super
 
-          def thread_variable_set(name, value)
-            (own = Own.of(self)) ? own.variables.store(Own.key(name), value) : super
-          end
+          def thread_variable_set(name, value) = (own = Own.of(self)) ? own.variables.store(Own.key(name), value) : super
 
           def thread_variable?(name) = (own = Own.of(self)) ? !own.variables[Own.key(name)].nil? : super
 
