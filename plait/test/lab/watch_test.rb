@@ -19,6 +19,8 @@ class WatchTest < Minitest::Test
 
   def thread(&block) = @threads << Thread.new(&block)
 
+  def skip_without_loops = Plait::Mechanisms.find(:fibers).unavailable&.then { |reason| skip(reason) }
+
   # @return [Hash] once the block is true for it
   def seen
     wait_until { @shot = @watch.snapshot and yield(@shot) }
@@ -37,6 +39,7 @@ class WatchTest < Minitest::Test
   end
 
   def test_fibers_of_a_loop_and_its_lag
+    skip_without_loops
     thread { Plait.run(on: :fibers) { |scope| 5.times { scope.async { @queue.pop } } } }
     shot = seen { |one| one[:loops].any? { |row| row[:fibers] >= 5 } }
     row = shot[:loops].find { |one| one[:fibers] >= 5 }
@@ -63,6 +66,7 @@ class WatchTest < Minitest::Test
   end
 
   def test_a_loop_that_is_held_up_is_late
+    skip_without_loops
     thread { Plait.run(on: :fibers) { loop { burn(0.25) && sleep(0.001) } } }
     seen { |one| one[:loops].any? { |row| row[:longest_lag] > 0.02 } }
   end
