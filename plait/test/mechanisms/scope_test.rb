@@ -35,6 +35,12 @@ class ScopeTest < Minitest::Test
     end
   end
 
+  # There a task runs in the stead of the one that starts it.
+  def test_a_task_in_sequence_gets_its_turn_whatever_the_limit
+    inner = within { Plait.run(on: :sequence, limit: 1) { |scope| scope.async { scope.async { 3 }.value }.value } }
+    assert_equal(3, inner)
+  end
+
   def test_tasks_that_wait_for_one_that_gets_no_turn
     %i[threads fibers].each do |on|
       waiting = ->(scope) { scope.async { scope.async { 1 }.value } }

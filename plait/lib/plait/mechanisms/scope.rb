@@ -168,7 +168,7 @@ module Plait
         raise UsageError, "this scope is over: it takes no further tasks" unless @open || @failure
         return false if @failure || !@open
 
-        @running.size >= (@limit || Float::INFINITY) ? @backlog << task : @running[task] = Thread.current
+        full? ? @backlog << task : @running[task] = Thread.current
       end
       true
     end
@@ -212,8 +212,10 @@ module Plait
       interrupt_owner
     end
 
+    def full? = @running.size >= (@limit || Float::INFINITY)
+
     def next_in_line
-      return if @backlog.empty? || @running.size >= (@limit || Float::INFINITY)
+      return if @backlog.empty? || full?
 
       task = @backlog.shift
       @running[task] = Thread.current
@@ -235,9 +237,7 @@ module Plait
       raise unless @failure
     end
 
-    def settle
-      raise @failure if @failure
-    end
+    def settle = (raise @failure if @failure)
 
     # @return [Thread, Fiber] the {Task#runner} of a task that runs here
     def runner = Thread.current

@@ -33,9 +33,11 @@ module Plait
         end
       end
 
-      # Runs each task at once, in the caller, before `async` returns.
+      # Runs each task at once, in the caller, before `async` returns. No task waits for a place: its caller may be one.
       class TaskScope < Scope
         private
+
+        def full? = false
 
         def execution = nil
 
