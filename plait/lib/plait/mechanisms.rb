@@ -72,7 +72,7 @@ module Plait
       # library's, would read the file: Async 2.24 can't on Ruby 3.1.
       # @return [Class] of a file of this gem
       def part(name)
-        reason = Mechanism.beyond_this_ractor("load it")
+        reason = Mechanism.beyond_this_place("load it")
         raise UnsupportedError, "on: #{name.inspect} can't be used here: #{reason}" if reason
 
         Uninterruptible.run { Fiber.new(blocking: true) { require_alone("mechanisms/#{name}") }.resume }

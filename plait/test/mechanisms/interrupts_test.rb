@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "plait/mechanisms/fibers"
+require "support/fresh_ruby"
 require "support/interrupts"
 require "plait"
 require "timeout"
@@ -29,6 +30,32 @@ class InterruptsTest < Minitest::Test
       Timeout.timeout(1) { run.call } # its thread remains
       with_little_patience { each_interrupt(step: STEP) { [run, lone(Thread.list)] } }
     end
+  end
+
+  # Ruby locks no mutex there.
+  HANDLER = <<~RUBY
+    require "plait"
+    kinds = [:sequence, :threads, :fibers, :hybrid, :processes, :ractors, :auto, [:processes, :fibers]]
+    usable = kinds.select { |on| Plait.map([1], on: on) { |x| x } rescue false }
+    descriptors = Dir.children("/dev/fd").size
+    usable.each do |on|
+      trap(:USR1) do
+        Plait.map([1, 2], on: on) { |x| x + 1 } == [2, 3] or raise
+      rescue Plait::UnsupportedError => e
+        e.message.include?("signal handler") or raise
+      ensure
+        @over = true
+      end
+      Process.kill(:USR1, Process.pid)
+      Thread.pass until @over
+      @over = false
+    end
+    print([Fiber.scheduler, Plait.map([1], on: :fibers) { |x| x }, Dir.children("/dev/fd").size - descriptors].inspect)
+  RUBY
+
+  def test_a_signal_handler_is_refused_before_it_leaves_anything_behind
+    result = Support::FreshRuby.run(HANDLER, flags: ["-W0"])
+    assert_equal(["[nil, [1], 0]", ""], [result.out, result.err])
   end
 
   private

@@ -19,7 +19,7 @@ module Plait
 
       def unavailable
         schedulers = Fiber.respond_to?(:current_scheduler) && RUBY_ENGINE == "ruby"
-        return Mechanism.beyond_this_ractor("turn an event loop") if schedulers
+        return Mechanism.beyond_this_place("turn an event loop") if schedulers
 
         "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION} has no fiber scheduler; use on: :threads"
       end

@@ -24,13 +24,20 @@ module Plait
   module Mechanisms
     # A mechanism, as the coordinator sees it. One object each, without state: the state of a run is in its executor.
     class Mechanism
-      # @param task [String] its first step
-      # @return [String, nil] why it can't be used in a ractor of the program; nil in the main one
-      def self.beyond_this_ractor(task)
-        return if MainRactor.here?
+      HANDLER = Mutex.new
+      private_constant :HANDLER
 
-        "the caller is in a ractor, and only the main one may #{task}; use on: :sequence or on: :threads here, " \
-          "or begin with this mechanism in the main ractor"
+      # @param task [String] its first step
+      # @return [String, nil] why it can't be used in a ractor of the program, or in a signal handler
+      def self.beyond_this_place(task)
+        unless MainRactor.here?
+          return "the caller is in a ractor, and only the main one may #{task}; use on: :sequence or on: :threads here, " \
+                 "or begin with this mechanism in the main ractor"
+        end
+
+        HANDLER.synchronize { nil }
+      rescue ThreadError # Ruby locks no mutex there
+        "a signal handler can't #{task}; do that in a thread of its own: Thread.new { … }"
       end
 
       def name = self.class.name[/\w+\z/].downcase.to_sym
@@ -55,9 +62,7 @@ module Plait
 
       # @param among [Array<Symbol>, nil] mechanisms to choose from, of the caller
       # @raise [UsageError] where there is nothing to choose
-      def check_among(among)
-        raise UsageError, "among: is for on: :auto, which chooses a mechanism" if among
-      end
+      def check_among(among) = (raise UsageError, "among: is for on: :auto, which chooses a mechanism" if among)
 
       # @return [RailsExecution, nil] for the items of a run
       def execution = RailsExecution.current

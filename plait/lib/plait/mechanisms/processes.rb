@@ -24,7 +24,7 @@ module Plait
       def default_limit = Etc.nprocessors
 
       def unavailable
-        return Mechanism.beyond_this_ractor("fork workers") if Process.respond_to?(:fork)
+        return Mechanism.beyond_this_place("fork workers") if Process.respond_to?(:fork)
 
         "#{RUBY_ENGINE} on #{RUBY_PLATFORM} can't fork; use on: :threads"
       end

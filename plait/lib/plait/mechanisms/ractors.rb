@@ -32,7 +32,7 @@ module Plait
         return "this Ruby has no ractors; use on: :threads#{" or on: :processes" if can_fork?}" unless defined?(::Ractor)
         return format(FORGOTTEN, RUBY_VERSION, "") if RUBY_VERSION.start_with?("3.3")
 
-        without_extension || Mechanism.beyond_this_ractor("open a pool of them")
+        without_extension || Mechanism.beyond_this_place("open a pool of them")
       end
 
       # @raise [UnshareableError] if Ruby can't isolate the block

@@ -92,7 +92,8 @@ module Plait
         end
 
         def set_scheduler(scheduler) # rubocop:disable Naming/AccessorMethodName -- Ruby's name
-          super.tap { Loops.know(scheduler) if scheduler.is_a?(Scheduler) }
+          Loops.know(scheduler) if scheduler.is_a?(Scheduler) # first: a signal handler gets no further
+          super
         end
       end
 
