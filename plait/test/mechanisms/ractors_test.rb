@@ -112,6 +112,19 @@ class RactorsTest < Minitest::Test
     assert_match(/anonymous/, error.message)
   end
 
+  class Silent < KeyError
+    def message = nil
+  end
+
+  class Raising < KeyError
+    def message = raise("no")
+  end
+
+  def test_an_exception_with_a_message_that_is_none
+    outcomes = map([1, 2, 3], on_error: :collect) { |n| raise(n == 1 ? Silent : Raising) if n < 3 }
+    assert_equal([Silent, Raising, nil], outcomes.map { |outcome| outcome.error&.class })
+  end
+
   def test_ways_out_of_a_block
     assert_equal([1, :early, 3], map([1, 2, 3], limit: 2) { |x| x == 2 ? (next :early) : x })
     assert_raises(LocalJumpError) { map([1]) { |_| break 5 } }
