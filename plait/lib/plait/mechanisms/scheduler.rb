@@ -85,6 +85,7 @@ module Plait
       take_options(slice, patch)
       @loop = Fiber.current
       @thread = Thread.current
+      Watchdog.check(blocking, threshold)
       @selector = open_selector
       @timers = Timers.new
       @strands = Strands.new(self) { @loop.transfer }

@@ -38,14 +38,16 @@ module Plait
       # @param threshold [Numeric] seconds
       # @return [Watchdog, nil]
       # @raise [UsageError]
-      def self.for(scheduler, action, threshold)
-        return unless action
+      def self.for(scheduler, action, threshold) = (new(scheduler, action, threshold).tap { scheduler.extend(Watched) } if action)
 
-        unless action.respond_to?(:call) || %i[warn raise record].include?(action)
+      # @raise [UsageError]
+      def self.check(action, threshold)
+        unless action.nil? || action.respond_to?(:call) || %i[warn raise record].include?(action)
           raise UsageError, "blocking: must be :warn, :raise, :record, a callable or nil, not #{action.inspect}"
         end
+        return if threshold.is_a?(Numeric) && threshold.real? && threshold.positive? && threshold.finite?
 
-        new(scheduler, action, threshold).tap { scheduler.extend(Watched) }
+        raise UsageError, "threshold: must be seconds above 0, not #{threshold.inspect}"
       end
 
       # @param line [String] of a backtrace
@@ -57,10 +59,6 @@ module Plait
       attr_reader :reports
 
       def initialize(scheduler, action, threshold)
-        unless threshold.is_a?(Numeric) && threshold.real? && threshold.positive? && threshold.finite?
-          raise UsageError, "threshold: must be seconds above 0, not #{threshold.inspect}"
-        end
-
         @scheduler = scheduler
         @action = action
         @threshold = threshold
