@@ -91,7 +91,7 @@ static void server_parts_write_piece(VALUE guard, VALUE piece, bool chunked) {
         if (chunked && at == 0) pieces[count++] = server_parts_line_of(line, size);
         pieces[count++] = (struct iovec){.iov_base = RSTRING_PTR(piece) + at, .iov_len = next};
         at += next;
-        if (chunked && at == size) pieces[count++] = (struct iovec){.iov_base = "\r\n", .iov_len = 2};
+        if (chunked && at == size) pieces[count++] = (struct iovec){.iov_base = (void *)"\r\n", .iov_len = 2};
         server_parts_write(guard, pieces, count);
     } while (at < size);
     RB_GC_GUARD(piece);
@@ -130,7 +130,7 @@ static VALUE server_parts_send(VALUE guard) {
     }
     struct iovec pieces[2];
     int count = 1;
-    if (parts->length < 0) pieces[count++] = (struct iovec){.iov_base = "0\r\n\r\n", .iov_len = 5};
+    if (parts->length < 0) pieces[count++] = (struct iovec){.iov_base = (void *)"0\r\n\r\n", .iov_len = 5};
     if (count > 1 || parts->head.iov_len > 0) server_parts_write(guard, pieces, count);
     return Qnil;
 }
