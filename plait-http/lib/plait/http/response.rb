@@ -196,6 +196,8 @@ module Plait
       #   api.get("/big") { |response| response.raise_for_status!.save("big.tar") }
       def save(to)
         path = to.is_a?(String) || (defined?(::Pathname) && to.is_a?(::Pathname))
+        raise UsageError, "save takes a path, or what has a write, not #{to.inspect}" unless path || to.respond_to?(:write)
+
         @source&.check
         return File.open(to, "wb") { |file| save(file) } if path
 

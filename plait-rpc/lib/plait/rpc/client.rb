@@ -170,6 +170,8 @@ module Plait
       # @return [Array] the results, in the order of the calls
       # @raise (see #call)
       def map(method, lists, limit: Mapping::WINDOW, timeout: @timeout, deadline: nil)
+        raise UsageError, "map takes lists of arguments, not #{lists.inspect}" unless lists.respond_to?(:each_slice)
+
         Mapping.new(method, limit) { |arguments| send_many(method, arguments, timeout, deadline) }.run(lists)
       end
 

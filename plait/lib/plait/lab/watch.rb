@@ -32,6 +32,8 @@ module Plait
       # @param socket [String, nil] path of a UNIX socket for `plait attach`; %p stands for the number of the process
       def initialize(interval: 0.1, sources: {}, socket: nil)
         @interval = check_interval(interval)
+        raise UsageError, "sources: is a Hash of names, not of class #{sources.class}" unless sources.is_a?(Hash)
+
         @sources = sources.each { |name, source| check_source(name, source) }
         @lock = Mutex.new
         @loops = {}

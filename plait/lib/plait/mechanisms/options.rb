@@ -92,7 +92,7 @@ module Plait
       def kinds(error) = error.is_a?(Unrepeatable) ? @on.select { |kind| kind <= Unrepeatable } : @on
 
       def check_kinds(kinds)
-        return kinds if kinds.any? && kinds.all?(Module)
+        return kinds if kinds.any? && kinds.all? { |kind| kind.is_a?(Class) ? kind <= Exception : kind.is_a?(Module) }
 
         raise UsageError, "retries: on must be an error class or several, not #{kinds.inspect}"
       end

@@ -36,6 +36,7 @@ module Plait
         private
 
         def advice(error)
+          return "this user may not write in #{File.dirname(@endpoint.path)}" if @endpoint.unix? && error.is_a?(Errno::EACCES)
           return ADVICE[error.class] || error.message unless @endpoint.unix? && error.is_a?(Errno::EADDRINUSE)
 
           File.socket?(@endpoint.path) ? "a process listens there already" : "there is a file already, which is no socket"
