@@ -77,9 +77,7 @@ module Plait
       end
 
       # @raise [RolledBack]
-      def check_transaction
-        raise RolledBack.because(@lost) if @lost
-      end
+      def check_transaction = (raise RolledBack.because(@lost) if @lost)
 
       def outermost(&block)
         call { |driver| control(driver, begin_statement) }

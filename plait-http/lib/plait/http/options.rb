@@ -11,9 +11,7 @@ module Plait
     module Ractors
       class << self
         # @raise [UnsupportedError] in a ractor that is not the main one
-        def refuse_others!
-          raise refusal unless MainRactor.here?
-        end
+        def refuse_others! = (raise refusal unless MainRactor.here?)
 
         def refusal
           UnsupportedError.new("a ractor can't use the connections of Plait::HTTP: for more than one core use on: :processes, " \

@@ -241,9 +241,7 @@ module Plait
       def after(start, seconds) = seconds && (start + seconds)
 
       # A peer that never lets us wait meets the end of the whole all the same.
-      def in_time(phase)
-        raise too_late(phase, @ends) if @ends && Deadline.now >= @ends
-      end
+      def in_time(phase) = (raise too_late(phase, @ends) if @ends && Deadline.now >= @ends)
 
       # @param at [Float] the limit that was reached
       def too_late(phase, at) = late(phase, @timeouts, at == @ends)

@@ -168,9 +168,7 @@ module Plait
         load_tls if node_tls
       end
 
-      def self.check_support
-        raise UnsupportedError, ADVICE unless NativeShard::Plane::TLS
-      end
+      def self.check_support = (raise UnsupportedError, ADVICE unless NativeShard::Plane::TLS)
 
       # @param encrypts [Boolean] whether clients speak TLS
       # @return [Array<String, nil>, nil] for the data plane

@@ -62,9 +62,7 @@ module Plait
       class Garbage
         MILLISECONDS = 1000.0
 
-        def start
-          @before = read
-        end
+        def start = @before = read
 
         # @return [Hash] gc_runs, gc_time in seconds, objects
         def stop = read.to_h { |name, after| [name, after && @before[name] && (after - @before[name])] }

@@ -189,9 +189,7 @@ module Plait
 
       # More trials of a row that is slower than the best would change nothing, nor would more of any once all are settled. Where
       # another row has become the best, one that rested may run again.
-      def settle
-        @settled = Ranking.new(rows).settled.map(&:cell)
-      end
+      def settle = @settled = Ranking.new(rows).settled.map(&:cell)
 
       def exclude_unsupported
         cells.each do |cell|

@@ -151,9 +151,7 @@ module Plait
         end
 
         # @param seconds [Numeric] until it is {#overdue?}
-        def end_within(seconds)
-          @deadline = Deadline.after(seconds)
-        end
+        def end_within(seconds) = @deadline = Deadline.after(seconds)
 
         def overdue? = @deadline&.expired? || false
 

@@ -32,9 +32,7 @@ module Plait
           end
 
           # In the master: that worker is gone.
-          def vacate(place)
-            self[place] = ABSENT
-          end
+          def vacate(place) = self[place] = ABSENT
 
           # @param connections [Integer] that this worker has now
           # @return [Integer] how many fewer the worker with the fewest has

@@ -21,9 +21,7 @@ module Plait
           @loop.run_until(0) { (asked += 1) > 2 } # the ready ones, then the descriptors, once
         end
 
-        def supply(source, deadline, hasty:)
-          @supply = Supply.new(@loop, source, deadline) { hasty && @failed }
-        end
+        def supply(source, deadline, hasty:) = @supply = Supply.new(@loop, source, deadline) { hasty && @failed }
 
         def take
           @loop.run_until { !@finished.empty? }

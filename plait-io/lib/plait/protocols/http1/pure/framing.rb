@@ -100,9 +100,7 @@ module Plait
           # At the empty line.
           #
           # @param at [Integer] where it stands
-          def judge_all(at)
-            raise Broken.new(:no_upgrade, at) if upgrade? && !@seen["upgrade"]
-          end
+          def judge_all(at) = (raise Broken.new(:no_upgrade, at) if upgrade? && !@seen["upgrade"])
 
           # @return [Symbol] :none, :length, :chunked, :close or :tunnel
           def kind
