@@ -106,6 +106,7 @@ class HTTPStreamTest < Minitest::Test
           assert_raises(Plait::UsageError) { response.save(path) }
           assert_raises(Plait::UsageError) { response.each_piece { flunk } }
         end
+        assert_match(/\Asave takes a path/, assert_raises(Plait::UsageError) { open.save(nil) }.message)
         assert_equal(5, open.save(path))
         [open, kept].each { |response| assert_raises(Plait::UsageError) { response.save(path) } }
         assert_equal("hello", File.read(path))

@@ -109,6 +109,12 @@ class IoListenerTest < Minitest::Test
     end
   end
 
+  def test_a_folder_that_is_not_ours
+    binding = Listener.const_get(:Binding).new(Endpoint.unix("/run/ours/s"), reuse_port: false, mode: nil)
+    error = assert_raises(Plait::ListenError) { binding.telling { raise Errno::EACCES } }
+    assert_match(%r{: this user may not write in /run/ours\z}, error.message)
+  end
+
   def test_a_port_in_use
     listener = Listener.open(LOCAL)
     error = assert_raises(Plait::ListenError) { Listener.open(listener.endpoint) }

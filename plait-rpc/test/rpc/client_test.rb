@@ -103,6 +103,7 @@ class RPCClientTest < Minitest::Test
       assert_equal((1..1000).to_a, client.map(:add, (0...1000).map { |i| [i, 1] }))
       assert_equal([5, 6], client.map(:add, [5, 6], limit: 1))
       assert_equal([], client.map(:add, []))
+      assert_match(/\Amap takes lists .* not 5\z/, assert_raises(Plait::UsageError) { client.map(:add, 5) }.message)
       assert_equal((0...50).to_a, client.map(:add, (0...50).lazy, limit: 7))
       assert_equal(0, client.pending)
     end

@@ -106,6 +106,7 @@ class WatchTest < Minitest::Test
 
   def test_wrong_arguments
     assert_match(/\Ainterval: /, assert_raises(Plait::UsageError) { Plait::Lab.watch(interval: 0) }.message)
+    assert_match(/\Asources: is a Hash/, assert_raises(Plait::UsageError) { Plait::Lab.watch(sources: 5) }.message)
     error = assert_raises(Plait::UsageError) { Plait::Lab.watch(sources: { x: 1 }) }
     assert_match(/\Asources: x is of class Integer/, error.message)
   end

@@ -403,7 +403,7 @@ class MisuseTest < Minitest::Test
 
   def test_retries
     [{ base: "x" }, { base: -1 }, { factor: nil }, { max: Float::NAN }, { jitter: 5 }, { jitter: -0.1 }, { on: "x" },
-     { on: [] }, { on: [KeyError, 1] }, { count: 1.5 }].each do |wrong|
+     { on: [] }, { on: [KeyError, 1] }, { on: String }, { count: 1.5 }].each do |wrong|
       error = assert_raises(Plait::UsageError, wrong) { Plait.map([1], on: :threads, retries: { count: 1, **wrong }) { raise "a" } }
       assert_match(/\Aretries: /, error.message)
     end
