@@ -25,5 +25,8 @@ module Plait
     Codec = Protocols::MessagePackRPC::Codec
     # An argument or a result has no form in MessagePack, or is larger than a peer takes. Nothing was sent.
     PackError = Protocols::MessagePackRPC::PackError
+
+    # JRuby closes the descriptors of threads that still run as a process ends: what such a thread raises tells nothing.
+    at_exit { Thread.list.each { |one| one.report_on_exception &&= !one.name&.start_with?("plait: ") } } if RUBY_ENGINE == "jruby"
   end
 end

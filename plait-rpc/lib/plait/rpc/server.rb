@@ -120,11 +120,6 @@ module Plait
 
       # Seconds that running methods have when the server ends; raising it delays the end.
       DRAIN = 10
-      THREAD = "plait rpc server" # that {#start} starts
-      private_constant :THREAD
-
-      # JRuby closes the descriptors of threads that still run as a process ends: what such a thread raises tells nothing.
-      at_exit { Thread.list.each { |one| one.report_on_exception = false if one.name == THREAD } } if RUBY_ENGINE == "jruby"
 
       # @return [Handler]
       attr_reader :handler
@@ -201,7 +196,7 @@ module Plait
 
       # {#run} in a thread of its own.
       # @return [Thread]
-      def start = Thread.new { run }.tap { |thread| thread.name = THREAD }
+      def start = Thread.new { run }.tap { |thread| thread.name = "plait: rpc server" }
 
       # Ends {#run}: new requests are refused, earlier ones answered as far as there is time, and connections closed. Does not
       # wait for that. From any thread, fiber or signal handler.
