@@ -6,14 +6,14 @@ require "rbconfig"
 
 class ServerArenasTest < Minitest::Test
   # What threads have gone on with stays in memory that shows, in the maps of a process, how many arenas there are beside the
-  # first: each is of 64 MB, aligned so, and read and written from its beginning on.
+  # first: each is of 64 MB, aligned so, read and written from its beginning on, and closed from there to its end.
   PROGRAM = <<~RUBY
     require "plait/server/surroundings"
     limited = Plait::Server::Arenas.limit
     gate = Thread::Queue.new
     threads = Array.new(24) { Thread.new { Array.new(100) { "x" * 2_000 }.tap { gate.pop } } }
     sleep(0.01) until gate.num_waiting == 24
-    arenas = File.readlines("/proc/self/maps").count { |line| line.match?(/\\A[0-9a-f]+[048c]000000-[0-9a-f]+ rw-p 0+ 00:00 0 *$/) }
+    arenas = File.read("/proc/self/maps").scan(/^\\h+[048c]000000-(\\h+) rw-p 0+ 00:00 0 *\\n\\1-\\h+ ---p/).size
     puts(limited, arenas)
     gate.close
     threads.each(&:join)
