@@ -41,6 +41,15 @@ class ScopeTest < Minitest::Test
     assert_equal(3, inner)
   end
 
+  def test_tasks_in_sequence_that_other_threads_start_keep_the_limit
+    running = most = 0
+    Plait.run(on: :sequence, limit: 1) do |scope|
+      begin_task = -> { scope.async { most = [most, running += 1].max and sleep(0.01) and running -= 1 } }
+      Array.new(4) { Thread.new(&begin_task) }.each(&:join)
+    end
+    assert_equal([0, 1], [running, most])
+  end
+
   def test_tasks_that_wait_for_one_that_gets_no_turn
     %i[threads fibers].each do |on|
       waiting = ->(scope) { scope.async { scope.async { 1 }.value } }

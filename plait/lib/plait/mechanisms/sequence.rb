@@ -33,11 +33,12 @@ module Plait
         end
       end
 
-      # Runs each task at once, in the caller, before `async` returns. No task waits for a place: its caller may be one.
+      # Runs each task at once, in the caller, before `async` returns.
       class TaskScope < Scope
         private
 
-        def full? = false
+        # A task in the stead of another one needs no further place.
+        def full? = !@running.value?(Thread.current) && super
 
         def execution = nil
 
