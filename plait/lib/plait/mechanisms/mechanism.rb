@@ -36,7 +36,9 @@ module Plait
         end
 
         HANDLER.synchronize { nil }
-      rescue ThreadError # Ruby locks no mutex there
+      rescue ThreadError => e # Ruby locks no mutex there
+        raise unless e.message.include?("trap")
+
         "a signal handler can't #{task}; do that in a thread of its own: Thread.new { … }"
       end
 

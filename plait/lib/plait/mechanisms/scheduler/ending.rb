@@ -102,7 +102,7 @@ module Plait
         @strands.close(finish: rooted? && Fiber.current.equal?(@loop))
         @offload_pool&.close
         selector.close
-        @thread.instance_variable_set(:@plait_loop, nil)
+        @thread.instance_variable_set(:@plait_loop, nil) if equal?(Scheduler.of(@thread))
         Patches::IOPatches::Loops.forget
       end
     end

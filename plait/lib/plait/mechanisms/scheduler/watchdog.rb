@@ -42,7 +42,9 @@ module Plait
 
       # @raise [UsageError]
       def self.check(action, threshold)
-        unless action.nil? || action.respond_to?(:call) || %i[warn raise record].include?(action)
+        return unless action
+
+        unless action.respond_to?(:call) || %i[warn raise record].include?(action)
           raise UsageError, "blocking: must be :warn, :raise, :record, a callable or nil, not #{action.inspect}"
         end
         return if threshold.is_a?(Numeric) && threshold.real? && threshold.positive? && threshold.finite?
