@@ -120,9 +120,15 @@ class RactorsTest < Minitest::Test
     def message = raise("no")
   end
 
+  class Foreign < KeyError
+    TEXT = String.new("+AOk-", encoding: "UTF-7").freeze
+
+    def message = TEXT
+  end
+
   def test_an_exception_with_a_message_that_is_none
-    outcomes = map([1, 2, 3], on_error: :collect) { |n| raise(n == 1 ? Silent : Raising) if n < 3 }
-    assert_equal([Silent, Raising, nil], outcomes.map { |outcome| outcome.error&.class })
+    outcomes = map([Silent, Raising, Foreign, nil], on_error: :collect) { |error| raise error if error }
+    assert_equal([Silent, Raising, Foreign, nil], outcomes.map { |outcome| outcome.error&.class })
   end
 
   def test_ways_out_of_a_block

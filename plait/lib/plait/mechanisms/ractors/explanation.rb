@@ -111,12 +111,11 @@ module Plait
           # A user's message may raise, or be no String, and may have any bytes, in any encoding. A constant of a module without
           # a name is known to its reader by its own name. The value of a variable may be long, or secret.
           def words(error)
-            text = message_of(error).encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
-            text.gsub(/#<\S+>::(?=[A-Z])/, "").sub(VALUE, "an unshareable object")
+            message_of(error).gsub(/#<\S+>::(?=[A-Z])/, "").sub(VALUE, "an unshareable object")
           end
 
           def message_of(error)
-            error.message.to_s
+            error.message.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
           rescue StandardError
             error.class.to_s
           end
