@@ -141,6 +141,7 @@ class HTTPStreamTest < Minitest::Test
     require "plait/http"
     require "socket"
     require "support/waiting"
+    Thread.report_on_exception = false
     server = TCPServer.new("127.0.0.1", 0)
     Thread.new do
       loop do

@@ -112,7 +112,14 @@ class IoListenerTest < Minitest::Test
   def test_a_folder_that_is_not_ours
     binding = Listener.const_get(:Binding).new(Endpoint.unix("/run/ours/s"), reuse_port: false, mode: nil)
     error = assert_raises(Plait::ListenError) { binding.telling { raise Errno::EACCES } }
-    assert_match(%r{: this user may not write in /run/ours\z}, error.message)
+    assert_match(/: this user may not write in that folder\z/, error.message)
+    Dir.mktmpdir do |folder|
+      UNIXServer.open("#{folder}/s") do
+        theirs = Listener.const_get(:Binding).new(Endpoint.unix("#{folder}/s"), reuse_port: false, mode: nil)
+        error = assert_raises(Plait::ListenError) { theirs.telling { raise Errno::EACCES } }
+        assert_match(/: there is a socket of another user already\z/, error.message)
+      end
+    end
   end
 
   def test_a_port_in_use
@@ -206,7 +213,7 @@ class IoListenerTest < Minitest::Test
     Dir.mktmpdir do |folder|
       File.write("#{folder}/app.sock", "precious")
       error = assert_raises(Plait::ListenError) { Listener.open(Endpoint.unix("#{folder}/app.sock")) }
-      assert_match(/app\.sock: there is a file already, which is no socket\z/, error.message)
+      assert_match(/app\.sock: a file that is no socket is there\z/, error.message)
       assert_equal("precious", File.read("#{folder}/app.sock"))
     end
   end

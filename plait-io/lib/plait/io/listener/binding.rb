@@ -12,6 +12,12 @@ module Plait
           Errno::ENOENT => "the folder of the socket's file does not exist"
         }.freeze
 
+        # Of sockets with a file, by whether a socket is there.
+        UNIX = {
+          Errno::EADDRINUSE => { true => "a process listens there already", false => "a file that is no socket is there" },
+          Errno::EACCES => { true => "there is a socket of another user already", false => "this user may not write in that folder" }
+        }.freeze
+
         # JRuby has a class of its own for sockets that listen, and listens as it binds.
         JRUBY = RUBY_ENGINE == "jruby"
         SOCKET = JRUBY ? ::ServerSocket : ::Socket
@@ -36,10 +42,9 @@ module Plait
         private
 
         def advice(error)
-          return "this user may not write in #{File.dirname(@endpoint.path)}" if @endpoint.unix? && error.is_a?(Errno::EACCES)
-          return ADVICE[error.class] || error.message unless @endpoint.unix? && error.is_a?(Errno::EADDRINUSE)
+          return ADVICE[error.class] || error.message unless @endpoint.unix? && UNIX.key?(error.class)
 
-          File.socket?(@endpoint.path) ? "a process listens there already" : "there is a file already, which is no socket"
+          UNIX[error.class].fetch(File.socket?(@endpoint.path))
         end
 
         def listen_tcp(backlog)
