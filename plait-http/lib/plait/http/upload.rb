@@ -170,9 +170,7 @@ module Plait
         # @return [Integer] bytes
         def size = @string.bytesize
 
-        def each
-          yield @string unless @string.empty?
-        end
+        def each = (yield @string unless @string.empty?)
 
         def replayable? = true
       end

@@ -205,9 +205,7 @@ module Plait
 
       # Begins a further worker. The core calls it again at a later request where the system gives no thread now.
       # @raise [ThreadError]
-      def spawn
-        raise ThreadError, "the system gives no further thread" if @scope.withdraw(start { work })
-      end
+      def spawn = (raise ThreadError, "the system gives no further thread" if @scope.withdraw(start { work }))
 
       # A failure in here is a bug of Plait: the server must not go on with a part missing. A job that a cancelled task
       # starts would not be cancelled itself.

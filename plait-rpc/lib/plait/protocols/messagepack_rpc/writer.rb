@@ -78,9 +78,7 @@ module Plait
           append(packed, *pieces)
         end
 
-        def check_id(id, largest)
-          raise Rules.refusal(:id, id) unless id.is_a?(Integer) && id.between?(0, largest)
-        end
+        def check_id(id, largest) = (raise Rules.refusal(:id, id) unless id.is_a?(Integer) && id.between?(0, largest))
 
         def check(packed)
           strings = pieces(packed)

@@ -88,9 +88,7 @@ module Plait
         end
 
         # An interruption that this scope has not asked for is meant for the caller, which waits for the loop.
-        def interrupted(task, interruption)
-          @loop.escalate(interruption) unless task.withdrawn? || interruption.is_a?(Aborted)
-        end
+        def interrupted(task, interruption) = (@loop.escalate(interruption) unless task.withdrawn? || interruption.is_a?(Aborted))
 
         def interrupt_owner
           return if Fiber.current.equal?(@owner)

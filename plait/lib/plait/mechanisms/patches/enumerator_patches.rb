@@ -9,9 +9,7 @@ module Plait
       # Ruby 3.1: Enumerator#next runs the enumerator in a fiber that blocks, so each of its waits stops the loop.
       # Here it gets one that does not. An enumerator that was started elsewhere stays with Ruby's own.
       module External
-        def self.install
-          Enumerator.prepend(self) if Enumerator.new { |values| values << Fiber.current.blocking? }.next
-        end
+        def self.install = (Enumerator.prepend(self) if Enumerator.new { |values| values << Fiber.current.blocking? }.next)
 
         # @return [Boolean] whether Ruby's own fiber runs an enumerator, which then can't be copied
         def self.started?(enumerator)
