@@ -163,6 +163,7 @@ module Plait
       HOOKS = %i[active_record_mysql2adapter active_record_trilogyadapter active_record_postgresqladapter].freeze
       private_constant :KEY, :Isolation, :Discarding, :Leasing, :Counting, :Connecting, :Transactions, :Committing, :HOOKS
 
+      # Once, in the whole process.
       def self.install
         ::ActiveRecord::Base.connection_handler.clear_active_connections!
         ::ActiveSupport::IsolatedExecutionState.isolation_level = :fiber

@@ -102,7 +102,7 @@ class ShardProxyFaultsTest < Minitest::Test
           assert_match(unknown, caller.reply)
           assert_match(/was silent and has not answered since; nothing was done/, redis.call("SET", keys[1], "2"))
           assert_equal("+OK\r\n", redis.call("SET", keys[0], "1"))
-          wait_until { redis.call("GET", keys[1]).match?(/\A(\$1\r\n1|\$-1)\r\n\z/) }
+          wait_until(timeout: 40 + (seconds * 4)) { redis.call("GET", keys[1]).match?(/\A(\$1\r\n1|\$-1)\r\n\z/) }
           redis.close
         end
       end
