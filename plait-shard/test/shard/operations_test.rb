@@ -289,10 +289,7 @@ class ShardOperationsTest < Minitest::Test
 
   private
 
-  def busy(seconds)
-    "local t = redis.call('TIME') local from = t[1] * 1000000 + t[2] " \
-      "repeat t = redis.call('TIME') until t[1] * 1000000 + t[2] > from + #{(seconds * 1_000_000).to_i} return 1"
-  end
+  def busy(seconds) = LONG_SCRIPT.sub("ARGV[1]", seconds.to_s)
 
   def http(proxy, &block) = Net::HTTP.start("127.0.0.1", proxy.metrics_port, nil, &block)
 

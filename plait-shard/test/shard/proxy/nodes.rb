@@ -8,6 +8,19 @@ require_relative "../patience"
 # For tests of the proxy: real servers behind it, and one beside it for comparison.
 module ShardNodes
   COUNT = 4
+  # Computes for ARGV[1] seconds. Redis 8 stops the time of its TIME while a script runs, and Redis 7.0 has no os.clock.
+  LONG_SCRIPT = <<~LUA
+    local os = rawget(_G, 'os')
+    local function now()
+      if os then return os.clock() end
+      local time = redis.call('TIME')
+      return time[1] + time[2] / 1000000
+    end
+    local from = now()
+    repeat until now() > from + ARGV[1]
+    return 1
+  LUA
+
   # The servers that all tests of this process share; a test that breaks one starts its own.
   class Shared
     class << self

@@ -81,7 +81,6 @@ module Plait
     # @param patch [Boolean] false: no loop of Plait in this process patches Ruby's classes; guides/mechanisms.md says what is
     #   lost then
     # @raise [UsageError] if patches are in already, and are not wanted
-    # @raise [UnsupportedError] in a signal handler, and in a ractor of the program
     def initialize(blocking: nil, threshold: 0.1, slice: SLICE, patch: true)
       take_options(slice, patch)
       @loop = Fiber.current
@@ -235,7 +234,6 @@ module Plait
     private
 
     def take_options(slice, patch)
-      Mechanisms::Mechanism.beyond_this_place("turn an event loop")&.then { |reason| raise UnsupportedError, reason }
       raise UsageError, "slice: takes seconds above 0, not #{slice.inspect}" unless slice.is_a?(Numeric) && slice.positive?
 
       @slice = slice
