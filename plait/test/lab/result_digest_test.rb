@@ -22,6 +22,10 @@ class LabResultDigestTest < Minitest::Test
   def test_values_that_can_not_be_marshaled_are_compared_by_what_they_print
     assert_equal(digest_of(proc_of_one_line).digest, digest_of(proc_of_one_line).digest)
     refute_equal(digest_of($stdout).digest, digest_of($stderr).digest)
+    one, other = %w[#<It:0x3a> #<It:0x3b5>].map do |shown|
+      proc_of_one_line.tap { |made| made.define_singleton_method(:inspect) { shown } }
+    end
+    assert_equal(digest_of(one).digest, digest_of(other).digest)
   end
 
   def test_a_custom_digest_decides
