@@ -81,7 +81,7 @@ class NetHTTPOrigin
 
   def close_quietly(io)
     io.close
-  rescue IOError
+  rescue IOError, Errno::EBADF # JRuby, where two threads close it at once
     nil
   end
 
