@@ -15,6 +15,9 @@ module Support
     # @return [String, nil] why there are none, as a user reads it
     def unavailable = Plait.const_get(:Mechanisms).find(:ractors).unavailable
 
+    # @return [Object] its block's value, on each Ruby
+    def value(ractor) = ractor.respond_to?(:value) ? ractor.value : ractor.take
+
     # @raise [Minitest::Skip]
     def needed = (reason = unavailable) && raise(Minitest::Skip, reason)
 

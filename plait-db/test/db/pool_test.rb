@@ -533,11 +533,12 @@ class DBPoolTest < Minitest::Test
   # From Ruby 3.3 on a finalizer runs in the ractor that has collected the garbage.
   NAMES = <<~RUBY
     require "plait"
+    require "support/ractors"
     require "support/waiting"
     names = Plait::Pool.const_get(:Keys)
     Thread.new { 50.times { Plait::Pool.new { 1 } } }.join
     own = Ractor.new { 3.times { GC.start } }
-    own.respond_to?(:value) ? own.value : own.take
+    Support::Ractors.value(own)
     Support::Waiting.wait_until(what: "their names") { GC.start || names.instance_variable_get(:@free).size > 40 }
     print("free")
   RUBY

@@ -140,6 +140,7 @@ class HTTPStreamTest < Minitest::Test
   FORGOTTEN = <<~'RUBY'
     require "plait/http"
     require "socket"
+    require "support/ractors"
     require "support/waiting"
     Thread.report_on_exception = false
     server = TCPServer.new("127.0.0.1", 0)
@@ -154,7 +155,7 @@ class HTTPStreamTest < Minitest::Test
     client = Plait::HTTP::Client.new(pool: { per_key: 4 })
     Thread.new { 4.times { client.stream(:get, "http://127.0.0.1:#{server.addr[1]}/") } }.join
     own = Ractor.new { 10.times { GC.start } }
-    own.respond_to?(:value) ? own.value : own.take
+    Support::Ractors.value(own)
     Support::Waiting.wait_until(what: "their end") { GC.start || client.statistics[:busy] <= 1 } # a stack may hold the last
     print("ended")
   RUBY

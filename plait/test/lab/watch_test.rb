@@ -54,9 +54,10 @@ class WatchTest < Minitest::Test
 
     result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
       require "plait"
+      require "support/ractors"
       require "support/waiting"
       own = Ractor.new { 1 }
-      own.respond_to?(:value) ? own.value : own.take
+      Support::Ractors.value(own)
       watch = Plait::Lab.watch(interval: 0.01)
       Thread.new { Plait.run(on: :fibers) { sleep } }
       Support::Waiting.wait_until(what: "the loop") { watch.snapshot[:loops].any? }

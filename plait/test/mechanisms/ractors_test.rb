@@ -366,12 +366,13 @@ class RactorsTest < Minitest::Test
   def test_runs_that_were_dropped_end_whichever_ractor_collects_them
     result = Support::FreshRuby.run(<<~RUBY, flags: ["-W0"])
       require "plait"
+      require "support/ractors"
       require "support/waiting"
       %i[threads ractors].each do |on|
         Thread.new { 5.times { Plait.each_result(1.step, on: on, limit: 1) { |x| x }.next } }.join
       end
       own = Ractor.new { 10.times { GC.start } }
-      own.respond_to?(:value) ? own.value : own.take
+      Support::Ractors.value(own)
       Support::Waiting.wait_until(what: "their end") { GC.start || [Ractor.count, Thread.list.size].max <= 3 }
       print("ended")
     RUBY

@@ -199,8 +199,9 @@ class ProcessesFileBuffersTest < Minitest::Test
   # Beside ractors Ruby shows a program no objects but the shareable ones; the extension asks otherwise.
   BESIDE_RACTORS = <<~RUBY
     require "plait"
+    require "support/ractors"
     own = Ractor.new { 1 }
-    own.respond_to?(:value) ? own.value : own.take
+    Support::Ractors.value(own)
     File.open(ARGV.first, "w") do |file|
       file.puts("head")
       Plait.map([1, 2, 3, 4], on: :processes, limit: 2) { |n| n }

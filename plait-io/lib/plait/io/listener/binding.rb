@@ -42,9 +42,8 @@ module Plait
         private
 
         def advice(error)
-          return ADVICE[error.class] || error.message unless @endpoint.unix? && UNIX.key?(error.class)
-
-          UNIX[error.class].fetch(File.socket?(@endpoint.path))
+          of_file = UNIX.dig(error.class, File.socket?(@endpoint.path)) if @endpoint.unix?
+          of_file || ADVICE[error.class] || error.message
         end
 
         def listen_tcp(backlog)

@@ -37,9 +37,9 @@ module Plait
       #   another; its errors become warnings
       # @param threshold [Numeric] seconds
       # @return [Watchdog, nil]
-      # @raise [UsageError]
       def self.for(scheduler, action, threshold) = (new(scheduler, action, threshold).tap { scheduler.extend(Watched) } if action)
 
+      # Asked before anything is made that an error would leave behind.
       # @raise [UsageError]
       def self.check(action, threshold)
         return unless action
