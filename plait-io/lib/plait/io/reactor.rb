@@ -139,10 +139,14 @@ module Plait
 
       def woken? = @woken.tap { @woken = false }
 
+      # With 0 IO.select sees nothing while a signal is on its way (Rubies up to 4.0), not even that the pipe is writable.
       # @return [Array] tokens of ready connections, {BATCH} at most
       def look(seconds)
         readables, writables = synchronize { @register.awaited }
-        ready, writable = Readiness.wait([@wake.first, *readables], writables, seconds) || [[], []]
+        writables << @wake.last if seconds&.zero?
+        ready, writable = Readiness.wait([@wake.first, *readables], writables, seconds)
+        return seconds&.zero? ? look(seconds) : [] unless ready
+
         silence if ready.delete(@wake.first)
         synchronize { @register.take(ready | writable, BATCH) }
       rescue IOError, Errno::EBADF

@@ -73,6 +73,34 @@ module ReactorCases
       trap(:USR2, old || "DEFAULT")
     end
 
+    def test_a_look_finds_what_is_there_beside_signals
+      skip("no fork here") unless Process.respond_to?(:fork)
+      (ours, theirs), = watched(1)
+      theirs.write("x")
+      signalled do
+        20_000.times do
+          assert_equal([0], wait(0))
+          @reactor.rearm(ours)
+        end
+      end
+    end
+
+    # Runs a block while this process gets some thousand signals a second.
+    def signalled
+      old = trap(:WINCH) { nil }
+      ours = Process.pid
+      sender = fork do
+        sleep(0.0002) while Process.kill(:WINCH, ours)
+      ensure
+        exit!
+      end
+      yield
+    ensure
+      Process.kill(:KILL, sender)
+      Process.wait(sender)
+      trap(:WINCH, old || "DEFAULT")
+    end
+
     def test_others_run_while_one_waits
       thread = Thread.new { wait(300) }
       wait_until { thread.stop? }
