@@ -25,9 +25,8 @@ module Plait
 
         # @return [Boolean] whether a whole value is here
         def wait(seconds)
-          return true if whole?
-
-          fill if @pipe.wait_readable(seconds)
+          @pipe.wait_readable(seconds) unless whole?
+          fill # in any case: with 0 the wait sees nothing while a signal is on its way
           whole?
         end
 
