@@ -46,8 +46,11 @@ module WireCases
     %i[threads fibers].each do |mechanism|
       define_method("test_cancellation_closes_the_wire_on_#{mechanism}") do
         each_moment do |wire, use|
+          user = nil
           assert_raises(KeyError) do
-            Plait.map([wire, nil], on: mechanism, limit: 2) { |one| one ? use.call(one) : fail_when { busy?(wire) } }
+            Plait.map([wire, nil], on: mechanism, limit: 2) do |one|
+              one ? (user = Thread.current) && use.call(one) : fail_when { waits?(wire, user) }
+            end
           end
           assert_gone(wire)
         end
@@ -68,8 +71,9 @@ module WireCases
 
     everywhere("closed while somebody waits") do |mechanism|
       each_moment do |wire, use|
-        waiting = mechanism.beside { use.call(wire) }
-        wait_until { busy?(wire) }
+        user = nil
+        waiting = mechanism.beside { (user = Thread.current) && use.call(wire) }
+        wait_until { waits?(wire, user) }
         sleep(0.01)
         wire.close
         assert_predicate(wire, :closed?)
@@ -81,7 +85,8 @@ module WireCases
 
     everywhere("closed from a thread while somebody waits") do
       each_moment do |wire, use|
-        closer = Thread.new { wait_until { busy?(wire) } && sleep(0.01) && wire.close }
+        user = Thread.current
+        closer = Thread.new { wait_until { waits?(wire, user) } && sleep(0.01) && wire.close }
         assert_match(/closed on this side/, assert_raises(Plait::ConnectionClosed) { use.call(wire) }.message)
         closer.join
         assert_gone(wire)
@@ -159,6 +164,9 @@ module WireCases
       wait_until { wire.io.closed? }
       assert_equal([true, false], [wire.closed?, wire.reusable?])
     end
+
+    # A thread that is about to begin has the wire already, and may still leave it as it was.
+    def waits?(wire, user) = busy?(wire) && (user == Thread.current || user.stop?)
 
     def fail_when(&condition)
       wait_until(&condition)
