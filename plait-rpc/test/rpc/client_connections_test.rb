@@ -136,7 +136,7 @@ class RPCClientConnectionsTest < Minitest::Test
   end
 
   def test_a_server_that_is_started_again
-    port = free_port
+    port = Support::Server.free_port
     server = ToyServer.new(port: port, &ToyServer::ADD)
     client = Plait::RPC::Client.new("127.0.0.1", port, reconnect: 60, timeout: 60)
     assert_equal(1, client.call(:add, 1))
@@ -196,8 +196,7 @@ class RPCClientConnectionsTest < Minitest::Test
       dials << true
       sleep(deadline ? deadline.remaining : 0.01)
     end
-    moment = Plait::Deadline.now + 0.5
-    first = Thread.new { assert_raises(Plait::ConnectTimeout) { link.connection(moment) } }
+    first = Thread.new { assert_raises(Plait::ConnectTimeout) { link.connection(Plait::Deadline.now + 0.5) } }
     dials.pop
     second = Thread.new { assert_raises(Plait::ConnectTimeout) { link.connection(nil) } }
     [first, second].each(&:join)
@@ -316,8 +315,6 @@ class RPCClientConnectionsTest < Minitest::Test
 
   # So long that a connection is looked at before it is used again.
   def rest = sleep(0.01)
-
-  def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
   # Connections until the kernel answers no more.
   def fill_backlog(server)

@@ -263,7 +263,11 @@ class RPCCompatTest < Minitest::Test
   HELPERS = <<~RUBY
     require "plait/rpc/compat"
 
-    def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    def free_port # not one that the kernel gives to others meanwhile
+      TCPServer.open("127.0.0.1", rand(10_000...32_768)) { |server| server.addr[1] }
+    rescue Errno::EADDRINUSE
+      retry
+    end
 
     def with(object)
       server = MessagePack::RPC::Server.new

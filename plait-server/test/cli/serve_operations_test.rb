@@ -374,7 +374,7 @@ class ServeOperationsTest < Minitest::Test
     [%w[0 true], %w[1 true], %w[1 false]].each do |workers, preload|
       FileUtils.rm_f(path("go"))
       write("plait.rb", "preload_app! #{preload}\nstate_path 'state'\n")
-      places = ["tcp://127.0.0.1:#{@port = free_port}", "unix://#{path("socket")}"].join(",")
+      places = ["tcp://127.0.0.1:#{@port = Support::Server.free_port}", "unix://#{path("socket")}"].join(",")
       plait_running("serve", "-C", "plait.rb", "--workers", workers, "--bind", places) do |pid, _, _|
         wait_until(timeout: 120) { File.exist?(path("state")) && File.socket?(path("socket")) }
         assert_empty(listeners_at(@port))
@@ -447,7 +447,7 @@ class ServeOperationsTest < Minitest::Test
 
   def test_access_log_and_metrics
     version(1)
-    place = "tcp://127.0.0.1:#{port = free_port}"
+    place = "tcp://127.0.0.1:#{port = Support::Server.free_port}"
     serving("--workers", "2", "--access-log", "log", "--log-format", "json", "--metrics", place) do |pid|
       3.times { body }
       wait_until { File.size?(path("log")) && File.readlines(path("log")).size == 3 }
@@ -539,8 +539,6 @@ class ServeOperationsTest < Minitest::Test
   ensure
     socket&.close
   end
-
-  def free_port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
 
   def version(number) = write("config.ru", "run ->(_) { [200, {}, ['#{number}']] }")
 

@@ -70,11 +70,11 @@ rescue RPC::RPCError => e
   show(e.class, e.message, e.code, e.data)
 end
 
+# Not one that the kernel gives to others meanwhile.
 def free_port
-  server = TCPServer.new("127.0.0.1", 0)
-  server.addr[1]
-ensure
-  server.close
+  TCPServer.open("127.0.0.1", rand(10_000...32_768)) { |server| server.addr[1] }
+rescue Errno::EADDRINUSE
+  retry
 end
 
 def serve(object = nil, port = free_port)
