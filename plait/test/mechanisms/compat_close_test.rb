@@ -99,9 +99,10 @@ class CompatCloseTest < Minitest::Test
   def test_half_of_a_socket_ends_as_ever
     assert_equal("", closed_under(UNIXSocket.pair, with: :close_read, &:read))
     in_fiber do
-      reader, = IO.pipe
+      reader, writer = IO.pipe
       Fiber.schedule { assert_raises(IOError) { reader.close_write } }
       assert_nil(reader.wait_readable(0.01))
+      writer.close # until then it lives: a garbage collection would close it
     end
   end
 

@@ -75,29 +75,32 @@ class CompatSelectTest < Minitest::Test
   # Ruby's own select knows nothing of it, either.
   def test_the_timeout_of_an_io_is_for_its_own_methods
     in_fiber do
-      pipes = Array.new(2) { IO.pipe.first }
+      pipes, writers = Array.new(2) { IO.pipe }.transpose
       pipes.each { |reader| reader.timeout = 0.001 }
       assert_nil(IO.select(pipes.first(1), nil, nil, 0.01))
       assert_nil(IO.select(pipes, nil, nil, 0.01))
+      writers.each(&:close) # until then they live: a garbage collection would close them
     end
   end
 
   def test_a_look_does_not_let_others_run
     in_fiber do
       order = []
-      reader, = IO.pipe
+      reader, writer = IO.pipe
       Fiber.schedule { sleep(0).then { order << :other } }
       SELECTS.each { |select| assert_nil(select.call([reader], nil, nil, 0)) }
       assert_empty(order)
+      writer.close
     end
   end
 
   def test_outside_of_the_fibers_it_is_rubys_own
     with_scheduler do |scheduler|
-      reader, = IO.pipe
+      reader, writer = IO.pipe
       before = scheduler.ticks
       SELECTS.each { |select| assert_nil(select.call([reader], nil, nil, 0.001)) }
       assert_equal(before, scheduler.ticks)
+      writer.close
     end
   end
 
