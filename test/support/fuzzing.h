@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LONGEST = 4096, SAMPLES = 2048, ROUNDS_BETWEEN_LOOKS = 100 };
+enum { LONGEST = 4096, SAMPLES = 2048, ROUNDS_BETWEEN_LOOKS = 100, LEAST_ROUNDS = 1000 };
 
 struct sample {
     unsigned mode;   /* what these two say is the engine's */
@@ -118,7 +118,7 @@ static inline int fuzz(int count, char **arguments, void (*one_round)(void)) {
     read_corpus(arguments[1]);
     time_t end = time(NULL) + atoi(arguments[3]);
     uint64_t seed = strtoull(arguments[2], NULL, 10);
-    while (time(NULL) < end) {
+    while (time(NULL) < end || rounds <= LEAST_ROUNDS) {
         for (int i = 0; i < ROUNDS_BETWEEN_LOOKS; i++) {
             dice = seed + ++rounds;
             one_round();

@@ -21,9 +21,10 @@ module Support
 
     # For a run whose `ensure` parts have to come to their end.
     # @param seconds [Numeric] fewer where a run has to wait for their end
+    # @param more [Array<Class>] that have a grace too
     # @return [Object] what the block returns
-    def patiently(seconds = GRACE)
-      before = be_patient(seconds)
+    def patiently(seconds = GRACE, *more)
+      before = be_patient(seconds, *more)
       yield
     ensure
       before&.each { |holder, grace| set(holder, grace) }
@@ -31,9 +32,9 @@ module Support
 
     # For the rest of the process.
     # @return [Hash{Module => Numeric}] the graces until now
-    def be_patient(seconds = GRACE)
+    def be_patient(seconds = GRACE, *more)
       holders = HOLDERS.map { |path| path.split("::").reduce(Plait) { |outer, name| outer.const_get(name, false) } }
-      holders.to_h { |holder| [holder, set(holder, seconds)] }
+      (holders + more).to_h { |holder| [holder, set(holder, seconds)] }
     end
 
     # @return [Numeric] the grace until now

@@ -518,7 +518,7 @@ class HTTPClientTest < Minitest::Test
       assert_match(/did not go on with its answer/, error.message)
       wait_until { origin.open_connections <= 2 }
       assert_idle(client)
-      assert_equal("GET /x ", client.get(origin.url("/x"), timeout: 60).body)
+      assert_equal("GET /x ", client.get(origin.url("/x"), timeout: { first_byte: 60, read: 60 }).body)
     end
   end
 

@@ -201,10 +201,10 @@ class HTTP2Test < Minitest::Test
 
   # A peer that allows few would refuse the others.
   everywhere("one request waits for nobody, the others until the peer has said its settings") do |mechanism|
-    greet, early, peer = slow_to_greet(settings_max_concurrent_streams: 2)
+    greet, early, peer = slow_to_greet(behind: HTTP2Peer::HEADERS, settings_max_concurrent_streams: 2)
+    greet << true
     connected(peer) do |connection, url|
       gets = Array.new(10) { |i| mechanism.beside { connection.request("GET", "#{url}/#{i}").status } }
-      mechanism.beside { sleep(0.1) && (greet << true) }.call
       assert_equal([200] * 10, gets.map(&:call))
       assert_equal([HTTP2Peer::SETTINGS, 8, HTTP2Peer::HEADERS], early.pop)
     end
@@ -763,26 +763,27 @@ class HTTP2Test < Minitest::Test
 
   # @return [Array(Thread::Queue, Thread::Queue, #call)] by which it is told to go on, what it then tells: the types of the frames
   #   that had come before; and a peer that answers with what it was sent
-  def slow_to_greet(**settings)
+  def slow_to_greet(behind: nil, **settings)
     greet = Thread::Queue.new
     early = Thread::Queue.new
     peer = HTTP2Peer.handler(**settings) { |request| request.answer(request.body) }
     slow = lambda do |socket|
       greet.pop
-      early << frame_types(socket.recv(65_536, Socket::MSG_PEEK).delete_prefix("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+      behind && wait_until { sent_to(socket).include?(behind) } && sleep(0.1) # in which others could come
+      early << sent_to(socket)
       peer.call(socket)
     end
     [greet, early, slow]
   end
 
-  # @param bytes [String] whole frames
-  # @return [Array<Integer>]
-  def frame_types(bytes)
+  # @return [Array<Integer>] the types of the frames that have come, and are not read
+  def sent_to(socket)
+    bytes = socket.recv(65_536, Socket::MSG_PEEK).delete_prefix("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     types = []
-    until bytes.empty?
+    until bytes.bytesize < 9
       high, low, type = bytes.unpack("CnC")
       types << type
-      bytes = bytes.byteslice((9 + (high << 16) + low)..)
+      bytes = bytes.byteslice((9 + (high << 16) + low)..).to_s
     end
     types
   end

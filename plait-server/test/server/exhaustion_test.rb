@@ -191,7 +191,7 @@ class ServerExhaustionTest < Minitest::Test
   # @return [Array(Array<Thread>, Array<Thread>)] those who are let in, and those who wait
   def callers_over_tls(server, count)
     callers = []
-    patience = 5 # as in answered?
+    patience = 20 # as in answered?
     served = Array.new(count) do
       callers << caller = Thread.new { secure(server.tls_port, "http/1.1") }
       caller.join(patience) || (patience = 0.01).then { nil }
@@ -231,7 +231,7 @@ class ServerExhaustionTest < Minitest::Test
   # Whoever is not accepted hears nothing: as long as that, nobody else is slow.
   def answered?(caller)
     caller.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    @patience ||= 10
+    @patience ||= 20
     heard = caller.socket.wait_readable(@patience)
     caller.hear if heard
     @patience = 0.01 unless heard

@@ -131,11 +131,13 @@ class SidekiqTest < Minitest::Test
   end
 
   def test_a_timeout_ends_the_attempt_where_it_runs
-    in_folder do |folder|
-      outcome = collect([folder], Jobs::Wait, timeout: 0.2).first
+    in_growing_times(0.2, 2, 20) do |seconds|
+      in_folder do |folder|
+        outcome = collect([folder], Jobs::Wait, timeout: seconds).first
 
-      assert_instance_of(Plait::TimeoutError, outcome.error)
-      wait_until { ended(folder) == 1 }
+        assert_instance_of(Plait::TimeoutError, outcome.error)
+        wait_until { ended(folder) == 1 }
+      end
     end
   end
 

@@ -117,7 +117,7 @@ class SidekiqTroublesTest < Minitest::Test
         source = Enumerator.new { |items| items << 1; stop.call; items << 2 }
         report.call { Plait.map(source, on: :sidekiq, deadline: 3, &Plait.job(Jobs::Double)) }
         stop.call # on a busy machine the source may not have come so far
-        report.call { Plait.map([1], on: :sidekiq, deadline: 0.5, &Plait.job(Jobs::Double)) }
+        report.call { Plait.map([1], on: :sidekiq, deadline: 3, &Plait.job(Jobs::Double)) }
       RUBY
       Process.kill(:CONT, redis.pid)
 

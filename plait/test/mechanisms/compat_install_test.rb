@@ -145,7 +145,7 @@ class CompatInstallTest < Minitest::Test
         mutex = Mutex.new.tap(&:lock)
         mutex.sleep(0.001)
         File.open(File::NULL) { |file| file.flock(File::LOCK_SH) }
-        [Thread.new { 7 }.join(5).value, Fiber.new { 8 }.resume, [9].cycle.next, File.read(File::NULL), Pair.new(1, 2).right,
+        [Thread.new { 7 }.join(60).value, Fiber.new { 8 }.resume, [9].cycle.next, File.read(File::NULL), Pair.new(1, 2).right,
          IO.select([], [], [], 0), Thread.current.thread_variable_get(:none)]
       end
       print (ractor.respond_to?(:value) ? ractor.value : ractor.take).inspect

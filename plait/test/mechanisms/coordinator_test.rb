@@ -7,9 +7,11 @@ require "support/ractors"
 
 class CoordinatorTest < Minitest::Test
   def test_an_endless_source_ends_with_the_deadline
-    finished = Plait.each_result(1.step, on: :threads, limit: 2, deadline: 1, on_error: :collect) { sleep(0.01) }.to_a
-    assert_operator(finished.size, :>, 2)
-    assert(finished.reject(&:ok?).all? { |outcome| outcome.error.is_a?(Plait::DeadlineExceeded) })
+    in_growing_times(1, 10, 30) do |deadline|
+      finished = Plait.each_result(1.step, on: :threads, limit: 2, deadline: deadline, on_error: :collect) { sleep(0.01) }.to_a
+      assert_operator(finished.size, :>, 2)
+      assert(finished.reject(&:ok?).all? { |outcome| outcome.error.is_a?(Plait::DeadlineExceeded) })
+    end
   end
 
   def test_an_error_of_the_source_reaches_the_caller_and_nothing_is_left

@@ -156,10 +156,16 @@ class ProcessesTest < Minitest::Test
   end
 
   def test_each_worker_has_random_numbers_of_its_own
-    first = map(1..6, limit: 6) { |_| sleep(0.1) && [Process.pid, rand(1 << 60)] }.uniq(&:first)
+    with_gate do |gate, open|
+      begun, note = IO.pipe
+      opener = Thread.new { begun.read(6) && open.write("!") }
+      drawn = map(1..6, limit: 6) { note.write("!") && opened?(gate) && [Process.pid, rand(1 << 60)] }
+      opener.join
 
-    assert_operator(first.size, :>, 1)
-    assert_equal(first.size, first.map(&:last).uniq.size)
+      assert_equal([6, 6], drawn.transpose.map { |column| column.uniq.size })
+    ensure
+      [begun, note].each(&:close)
+    end
   end
 
   def test_what_bodies_print_is_neither_lost_nor_doubled

@@ -85,7 +85,8 @@ class RactorsTest < Minitest::Test
     end
     now = 0
     levels = File.read(@path).each_char.map { |sign| now += sign == "+" ? 1 : -1 }
-    assert_equal([120, 2], [levels.size, levels.max])
+    assert_equal(120, levels.size)
+    assert_operator(levels.max, :<=, 2)
   end
 
   def test_an_exception_with_its_item

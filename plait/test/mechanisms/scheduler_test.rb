@@ -251,8 +251,8 @@ class SchedulerTest < Minitest::Test
       reader, writer = IO.pipe
       left, right = UNIXSocket.pair
       later(0.01) { right << "x" }
-      assert_equal([[left], [], []], IO.select([reader, left], [], [left], 5))
-      assert_equal([[left], [writer, left], []], IO.select([reader, left], [writer, left], nil, 5))
+      assert_equal([[left], [], []], IO.select([reader, left], [], [left], 60))
+      assert_equal([[left], [writer, left], []], IO.select([reader, left], [writer, left], nil, 60))
       writer << "y"
       assert_equal([[reader, reader], [], []], IO.select([reader, reader]))
       file = File.open(__FILE__)
@@ -274,7 +274,7 @@ class SchedulerTest < Minitest::Test
       reader, writer = IO.pipe
       wrapped = Struct.new(:to_io).new(reader)
       later(0.01) { writer << "x" }
-      assert_same(wrapped, IO.select([wrapped], nil, nil, 5).first.first)
+      assert_same(wrapped, IO.select([wrapped], nil, nil, 60).first.first)
       assert_raises(TypeError) { IO.select([:x], nil, nil, 5) }
       reader.close
       assert_raises(IOError) { IO.select([reader], nil, nil, 5) }
@@ -286,7 +286,7 @@ class SchedulerTest < Minitest::Test
       Fiber.schedule do
         pairs = Array.new(50) { IO.pipe }
         later(0.01) { pairs[7].last << "x" }
-        assert_equal([[pairs[7].first], [], []], IO.select(pairs.map(&:first), nil, nil, 5))
+        assert_equal([[pairs[7].first], [], []], IO.select(pairs.map(&:first), nil, nil, 60))
         assert_nil(IO.select(pairs.map(&:first) - [pairs[7].first], nil, nil, 0.01))
         pairs.flatten.each(&:close)
       end

@@ -65,7 +65,7 @@ module HTTP2Bounds
 
   # The app, and not the peer, has taken longer than the peer may take.
   def test_a_slow_app_ends_no_connection
-    serve(write_timeout: 1, idle_timeout: 1, head_timeout: 1) { |env| [200, {}, [env["PATH_INFO"]].tap { sleep(2) }] }
+    serve(write_timeout: 3, idle_timeout: 3, head_timeout: 3) { |env| [200, {}, [env["PATH_INFO"]].tap { sleep(4) }] }
     raw = greet
     [1, 3].each { |id| assert_equal("/#{id}", raw.write(request(id, path("/#{id}"))).next(DATA).payload) }
   end

@@ -81,7 +81,7 @@ module ServerCases
     end
 
     def test_idle_connections_are_closed
-      serve_text(idle_timeout: 3)
+      serve_text(idle_timeout: 5)
       caller = connect
       caller.get
       assert_closed(caller)

@@ -115,7 +115,7 @@ module ServerCases
 
     # Without a goodbye a client has to think that somebody has cut the connection; behind what was cut there is none.
     def test_the_goodbye
-      serve_tls(idle_timeout: 3, lint: false) do |env|
+      serve_tls(idle_timeout: 6, lint: false) do |env|
         [200, {}, env["PATH_INFO"] == "/cut" ? Streams::Pieces.new("half") { raise "on purpose" } : Streams::Pieces.new("whole")]
       end
       ["GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]

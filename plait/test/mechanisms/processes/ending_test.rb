@@ -164,9 +164,17 @@ class ProcessesEndingTest < Minitest::Test
     end
   RUBY
 
+  # On a busy machine the workers may need longer for their ensure blocks than the grace that they have.
+  PATIENT = <<~RUBY
+    require "support/patience"
+    Support::Patience.be_patient
+  RUBY
+
+  HERE = ["-I#{Support::ROOT}/test"].freeze
+
   %w[processes processes+threads processes+fibers].each do |on|
     define_method("test_a_killed_parent_leaves_nobody_behind_#{on}") do
-      parent = spawn(RbConfig.ruby, *Support::FLAGS, "-e", PARENT, @path, on)
+      parent = spawn(RbConfig.ruby, *Support::FLAGS, *HERE, "-e", PATIENT + PARENT, @path, on)
       pids = wait_until { notes.grep(/begun/).size == 2 && notes.grep(/begun/).map { |line| line[/\d+/].to_i } }
       assert(pids.all? { |pid| alive?(pid) })
       Process.kill(:KILL, parent)
@@ -177,15 +185,8 @@ class ProcessesEndingTest < Minitest::Test
     end
   end
 
-  # On a busy machine the workers may need longer for their ensure blocks than the grace that they have.
-  PATIENT = <<~RUBY
-    require "support/patience"
-    Support::Patience.be_patient
-  RUBY
-
   def test_ctrl_c_reaches_the_whole_group
-    flags = [*Support::FLAGS, "-I#{Support::ROOT}/test"]
-    parent = spawn(RbConfig.ruby, *flags, "-e", PATIENT + PARENT, @path, "processes", pgroup: true)
+    parent = spawn(RbConfig.ruby, *Support::FLAGS, *HERE, "-e", PATIENT + PARENT, @path, "processes", pgroup: true)
     pids = wait_until { notes.grep(/begun/).size == 2 && notes.grep(/begun/).map { |line| line[/\d+/].to_i } }
     Process.kill(:INT, -parent)
     Process.wait(parent)
