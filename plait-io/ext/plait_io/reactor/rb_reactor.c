@@ -1,6 +1,5 @@
 /*
- * Plait::Io::NativeReactor, for lib/plait/io/reactor.rb, where its methods are documented. Its twin is
- * lib/plait/io/pure_reactor.rb.
+ * Plait::Io::NativeReactor, for lib/plait/io/reactor.rb, where its methods and its twin, PureReactor, are.
  *
  * A thread waits in epoll_wait(2) without the GVL, a fiber by its scheduler for the epoll's own descriptor. The events of the
  * kernel are noted before an interrupt can reach the waiting thread: the next thread finds them.
