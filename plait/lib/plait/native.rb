@@ -27,6 +27,10 @@ module Plait
       def self.keep_native_thread = self
     end
 
+    # @param generation [Integer, nil] nil: an exception has come before it was asked for
+    # @return [Boolean] whether this process is a child that was forked since
+    def self.forked_since?(generation) = !generation.nil? && generation != fork_generation
+
     # @param name [String] of an extension: "plait", or that of another gem, such as "plait_io"
     # @return [String, nil] its file, once it is loaded
     def self.path(name = "plait") = $LOADED_FEATURES.find { |file| file.match?(%r{/plait/#{name}\.(?!rb\z)\w+\z}) }

@@ -35,6 +35,29 @@ class ScopeTest < Minitest::Test
     end
   end
 
+  # --- Interruptions at the edge of a task
+
+  def test_a_task_that_is_cancelled_where_it_begins_is_over
+    owner = Thread.current
+    trace = nil
+    Plait.run(on: :threads) do |scope|
+      trace = TracePoint.new(:return, :c_return) do |point|
+        next if point.method_id != :fork_generation || Thread.current.equal?(owner)
+
+        trace.disable
+        scope.cancel
+      end
+      trace.enable
+      assert_raises(Plait::CancelledError) { within { scope.async { flunk }.value } }
+    end
+  ensure
+    trace.disable
+  end
+
+  def test_what_runs_as_a_fork_is_asked_for_is_no_fork
+    refute(Plait.const_get(:Native).forked_since?(nil), "an exception came before the answer")
+  end
+
   # There a task runs in the stead of the one that starts it.
   def test_a_task_in_sequence_gets_its_turn_whatever_the_limit
     inner = within { Plait.run(on: :sequence, limit: 1) { |scope| scope.async { scope.async { 3 }.value }.value } }

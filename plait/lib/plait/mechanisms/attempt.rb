@@ -75,7 +75,7 @@ module Plait
     private
 
     # @return [Boolean] whether it is no outcome: it ends the attempt, or a child that the item has forked
-    def through?(error, generation) = error.is_a?(Mechanisms::Interruption) || Native.fork_generation != generation
+    def through?(error, generation) = error.is_a?(Mechanisms::Interruption) || Native.forked_since?(generation)
 
     def value_of(outcome)
       yield outcome unless outcome.ok?

@@ -31,7 +31,8 @@ module Plait
       @storage = Mechanisms::State.storage
       @execution = execution
       @limit = Array(options.limit).reduce(:*)
-      @attempt = Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if attempts_needed?
+      retried = options.timeout || options.retries.count.positive?
+      @attempt = Attempt.new(->(task) { task.block.call(*task.arguments) }, options) if retried
       clear
     end
 
@@ -104,16 +105,14 @@ module Plait
       error = CancelledError.new(*e.instead&.message)
       interrupted(task, e)
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised in the scope's caller
-      raise unless Native.fork_generation == generation # it ends a child that the task has forked
+      raise if Native.forked_since?(generation) # it ends a child that the task has forked
 
       error = e
     ensure
-      return_task(task, value, error, returned) if Native.fork_generation == generation
+      (returned || error ? finish(task, value, error) : thread_ended(task)) unless Native.forked_since?(generation)
     end
 
     private
-
-    def return_task(task, value, error, returned) = returned || error ? finish(task, value, error) : thread_ended(task)
 
     def clear
       @lock = Mutex.new
@@ -153,15 +152,13 @@ module Plait
 
     def work_on(task) = @attempt ? attempt(task) : task.block.call(*task.arguments)
 
-    def attempts_needed? = @options.timeout || @options.retries.count.positive?
-
     def attempt(task)
       made = task.attempts
       task.attempts += 1
       @attempt.call(0, task, made: made) { |number, _| task.attempts = number }.value!
     end
 
-    def take_on(task) = admit(task) ? launch(task) : abort_if_failed
+    def take_on(task) = admit(task) ? (begin_task(task) if @running.key?(task)) : abort_if_failed
 
     def admit(task)
       synchronize do
@@ -172,8 +169,6 @@ module Plait
       end
       true
     end
-
-    def launch(task) = (begin_task(task) if @running.key?(task))
 
     # Where the system gives no further thread or process, the existing ones do the work.
     def begin_task(task)
