@@ -62,7 +62,7 @@ module Plait
           generation = Native.fork_generation
           with_whole_body(@app.call(env))
         ensure
-          Io::OrphanedFork.end unless generation == Native.fork_generation
+          Io::OrphanedFork.end if Native.forked_since?(generation)
         end
 
         # The body is read and closed on the thread that called the app, since it may hold locks or connections of that thread.

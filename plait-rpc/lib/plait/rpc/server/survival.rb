@@ -26,7 +26,7 @@ module Plait
           rescue SystemExit => e
             raise
           ensure
-            Io::OrphanedFork.end(e) unless generation == Native.fork_generation
+            Io::OrphanedFork.end(e) if Native.forked_since?(generation)
           end
 
           # Thread#raise into the current thread, which runs all fibers, harms none of them.
