@@ -22,6 +22,7 @@ class InterruptsTest < Minitest::Test
     map_on_threads: -> { Plait.map(1..3, on: :threads, limit: 2) { |x| x } },
     map_of_a_source: -> { Plait.map(Enumerator.new { |sink| 3.times { |x| sink << sleep(0.001 * x) } }, on: :fibers, &:itself) },
     tasks_on_fibers: -> { Plait.run(on: :fibers) { |scope| Array.new(2) { scope.async { sleep(0.001) } }.map(&:value) } },
+    tasks_on_sequence: -> { Plait.run(on: :sequence) { |scope| Array.new(2) { scope.async { sleep(0.001) } }.map(&:value) } },
     tasks_on_threads: -> { Plait.run(on: :threads) { |scope| Array.new(2) { scope.async { sleep(0.001) } }.map(&:value) } }
   }.freeze
 

@@ -42,6 +42,13 @@ module Plait
 
         def execution = nil
 
+        # An exception of the caller may come before the task begins, or behind its end.
+        def take_on(task)
+          super
+        ensure
+          finish(task, nil, CancelledError.new) if @running[task].equal?(Thread.current)
+        end
+
         def start(task)
           State.isolate { perform(task) }
           abort_if_failed if @failure
