@@ -52,6 +52,20 @@ class IoListenerTest < Minitest::Test
     [stream, client, listener].compact.each(&:close)
   end
 
+  # An IO that two close at once raises Errno::EBADF now and then.
+  def test_one_that_two_close_is_closed_by_one
+    listener = Listener.open(LOCAL)
+    inside = most = 0
+    listener.io.define_singleton_method(:close) do
+      most = [most, inside += 1].max
+      sleep(0.05)
+      inside -= 1
+      super()
+    end
+    Array.new(2) { Thread.new { listener.close } }.each(&:join)
+    assert_equal([1, true], [most, listener.io.closed?])
+  end
+
   def test_closed_from_a_signal_handler
     listener = Listener.open(LOCAL)
     old = trap(:USR2) { listener.close }

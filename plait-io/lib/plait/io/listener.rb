@@ -77,6 +77,7 @@ module Plait
         @later = later
         @endpoint = locate(scheme)
         @lock = Mutex.new
+        @releasing = Mutex.new
         @users = 0
         @pause = FIRST_PAUSE
       end
@@ -225,16 +226,20 @@ module Plait
       # A pipe that wakes the waiting thread: a close(2) would not (epoll forgets the socket), and a shutdown(2) would stop the
       # socket for all processes that have it.
       def open_wake
-        return if @wake && @generation == Native.fork_generation
+        return if @closed || (@wake && @generation == Native.fork_generation)
 
         @generation = Native.fork_generation
         @wake = IO.pipe
       end
 
+      # One at a time: an IO that two close raises Errno::EBADF. A signal handler can't wait for a lock.
       def release
+        mine = @releasing.try_lock or return
         @io.close
         @wake&.each(&:close) if @generation == Native.fork_generation
         @file&.remove
+      ensure
+        @releasing.unlock if mine
       end
     end
   end
