@@ -40,9 +40,7 @@ module Plait
       raise refusal(path, e)
     end
 
-    def refusal(path, error)
-      WriteError.new("can't write to #{path}: #{HINTS.fetch(error.class) { error.message }}", path: path)
-    end
+    def refusal(path, error) = WriteError.new("can't write to #{path}: #{HINTS.fetch(error.class) { error.message }}", path: path)
 
     def check_folder(path)
       raise Errno::ENOTDIR unless File.stat(path).directory?

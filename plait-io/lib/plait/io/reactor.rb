@@ -32,9 +32,7 @@ module Plait
       def rearm(io, interest = READABLE, queue = 0, keep = false) # rubocop:disable Style/OptionalBooleanParameter -- as in C
         check(interest, queue)
         raw = raw_of(io)
-        change do
-          @register.rearm(raw, interest, queue, keep) or raise ArgumentError, "it was never added to this reactor"
-        end
+        change { @register.rearm(raw, interest, queue, keep) or raise ArgumentError, "it was never added to this reactor" }
       end
 
       # @raise [IOError]

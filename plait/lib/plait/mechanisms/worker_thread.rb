@@ -27,9 +27,7 @@ module Plait
     # @raise [ThreadError] when the system gives no thread
     def initialize(number, queue, finished)
       # Masked from its first instruction on: a thread inherits the mask of its creator.
-      @thread = Mechanisms::Interruption.hold do
-        Thread.new { work(number, queue, finished) }
-      end
+      @thread = Mechanisms::Interruption.hold { Thread.new { work(number, queue, finished) } }
       @thread.name = "plait worker #{number}"
       @thread.report_on_exception = false
     end

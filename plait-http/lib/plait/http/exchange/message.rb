@@ -51,9 +51,7 @@ module Plait
         def body = @upload&.body
 
         # @return [Integer] of the {head} that was made last, see {Wire#call}
-        def kind
-          KINDS.fetch(@request.method, 0) | (@request.headers.key?("upgrade") ? UPGRADE : 0) | (@login ? TO_LOG_IN : 0)
-        end
+        def kind = KINDS.fetch(@request.method, 0) | (@request.headers.key?("upgrade") ? UPGRADE : 0) | (@login ? TO_LOG_IN : 0)
 
         # @return [Boolean] whether the body is to wait for the server's word (RFC 9110 §10.1.1)
         def expecting? = !@upload.nil? && @request.headers["expect"].to_s.casecmp?("100-continue")

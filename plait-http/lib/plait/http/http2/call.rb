@@ -120,9 +120,7 @@ module Plait
           fault ? raise(broken(fault)) : fields
         end
 
-        def broken(what)
-          RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :malformed, section: "RFC 9113 §8.1.1")
-        end
+        def broken(what) = RemoteProtocolError.new("the peer broke HTTP/2: #{what}", rule: :malformed, section: "RFC 9113 §8.1.1")
 
         # RFC 9110 §6.4.1
         def empty? = @bodiless || [204, 304].include?(@status)

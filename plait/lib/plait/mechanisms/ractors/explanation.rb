@@ -110,9 +110,7 @@ module Plait
 
           # A user's message may raise, or be no String, and may have any bytes, in any encoding. A constant of a module without
           # a name is known to its reader by its own name. The value of a variable may be long, or secret.
-          def words(error)
-            message_of(error).gsub(/#<\S+>::(?=[A-Z])/, "").sub(VALUE, "an unshareable object")
-          end
+          def words(error) = message_of(error).gsub(/#<\S+>::(?=[A-Z])/, "").sub(VALUE, "an unshareable object")
 
           def message_of(error)
             error.message.to_s.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub

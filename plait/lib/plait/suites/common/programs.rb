@@ -23,9 +23,7 @@ module Plait
 
         # @param package [String] its name in Debian and Homebrew
         # @return [String] the command that installs it
-        def install(package)
-          RUBY_PLATFORM.include?("darwin") ? "brew install #{package}" : "sudo apt-get install -y #{package}"
-        end
+        def install(package) = RUBY_PLATFORM.include?("darwin") ? "brew install #{package}" : "sudo apt-get install -y #{package}"
 
         # Runs a program in a process group of its own. The processes that it has started end with it.
         # @param command [Array<String>]
