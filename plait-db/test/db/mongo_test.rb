@@ -173,6 +173,18 @@ class DBMongoTest < Minitest::Test
     assert_equal(5, db.query(count: "pairs")["n"])
   end
 
+  # The next call may have the connection before the driver's method returns.
+  def test_a_connection_that_somebody_has_at_once_is_given_back_once
+    slow = TracePoint.new(:return) { |point| sleep(0.005) if point.method_id == :check_in && point.path.include?("/mongo/") }
+    Plait::DB.connect(Support::MongoServer.url, size: 2) do |few|
+      few.query(ping: 1)
+      slow.enable
+      assert_equal([1.0] * 60, Plait.map(1..60, on: :threads, limit: 6) { few.query(ping: 1)["ok"] })
+    ensure
+      slow.disable
+    end
+  end
+
   # The driver itself counts who was killed while he waits for a place for ever.
   def test_kills_at_any_moment
     40.times do

@@ -135,11 +135,13 @@ module Plait
         COUNTS = ::Mongo::Server::ConnectionPool.private_method_defined?(:wait_for_connection)
         private_constant :KEY, :OWNER, :Checkout, :COUNTS
 
-        # An interrupt in the middle of the driver's method would lose a place of the pool.
+        # An interrupt in the middle of the driver's method would lose a place of the pool. Behind it the connection may have
+        # another owner.
         def check_in(connection)
+          owner = connection.instance_variable_get(OWNER)
           Uninterruptible.run do
             super
-            connection.instance_variable_get(OWNER)&.connection = nil
+            owner&.connection = nil
           end
         end
 
@@ -168,9 +170,7 @@ module Plait
         end
 
         def get_connection(...)
-          Uninterruptible.run do
-            super.tap { |connection| own(connection) if connection }
-          end
+          Uninterruptible.run { super.tap { |connection| own(connection) if connection } }
         end
 
         def own(connection)
