@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/fresh_ruby"
+require "plait/mechanisms/processes/forking"
 
 class ForkingTest < Minitest::Test
   FORKED = <<~RUBY
@@ -20,6 +21,19 @@ class ForkingTest < Minitest::Test
 
   def setup
     skip("no fork here") unless Process.respond_to?(:fork)
+  end
+
+  # Before Ruby 3.2 a fork drops it: a Ctrl-C, a time limit, a cancellation.
+  def test_what_the_forking_thread_is_still_to_be_raised_is_raised
+    pid = nil
+    assert_raises(KeyError) do
+      Thread.handle_interrupt(KeyError => :never) do
+        Thread.new(Thread.current) { |forker| forker.raise(KeyError) }.join
+        pid = Plait.const_get(:Forking).call { exit!(7) }
+      end
+      flunk
+    end
+    assert_equal(7, Process.wait2(pid).last.exitstatus)
   end
 
   # A library may have hooks around Process._fork.

@@ -52,7 +52,12 @@ module Plait
 
       private
 
+      # Before Ruby 3.2 a fork drops, in the parent, what its thread is still to be raised.
       def branch(copied, &child)
+        if RUBY_VERSION < "3.2" && Thread.current.pending_interrupt?
+          return Thread.new { (Thread.current.report_on_exception = false) || call(copied: copied, &child) }.value
+        end
+
         Process.fork do
           FileBuffers.drop(copied)
           Patches.leave_loop
