@@ -33,6 +33,21 @@ class IoPoolTest < Minitest::Test
 
   CONNECT = -> { Fake.new }
 
+  # Another thread has the pool's lock.
+  def test_a_fiber_that_is_cancelled_as_it_gives_one_back_loses_no_place
+    pool = Pool.new(per_key: 1)
+    Plait.run(on: :fibers) do |scope|
+      task = scope.async do
+        connection = pool.checkout(:k, &CONNECT)
+        holder = Thread.new { pool.instance_variable_get(:@lock).synchronize { sleep(0.1) } }
+        Thread.pass until holder.stop?
+        pool.checkin(connection)
+      end
+      scope.async { task.cancel }
+    end
+    assert_equal([0, 1], pool.statistics.values_at(:busy, :idle))
+  end
+
   everywhere("the newest is used first") do
     pool = Pool.new
     a, b = Array.new(2) { pool.checkout(:k, &CONNECT) }

@@ -26,13 +26,11 @@ module Plait
         # would leak a connection.
         def uninterruptible(&block) = Uninterruptible.run(&block)
 
-        def locked(&block) = Uninterruptible.run { synchronized(&block) }
-
         # @yieldreturn [Array<Object>] to be closed; the pool's lock is held in the block
-        def change(&block) = Uninterruptible.run { close_all(synchronized(&block)) }
+        def change(&block) = Uninterruptible.run { close_all(locked(&block)) }
 
-        def synchronized
-          @lock.synchronize do
+        def locked
+          Uninterruptible.holding(@lock) do
             start_in_child if @generation != Native.fork_generation
             yield
           end
@@ -178,7 +176,7 @@ module Plait
       def settle(checkout)
         return unless checkout
 
-        close_all(synchronized { inherited?(checkout.connection) ? [] : @state.settle(checkout) })
+        close_all(locked { inherited?(checkout.connection) ? [] : @state.settle(checkout) })
       end
 
       # In the child of a fork all connections are the parent's.

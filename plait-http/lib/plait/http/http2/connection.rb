@@ -176,7 +176,7 @@ module Plait
         end
 
         # Interrupts are held back where the session is between two states. Nothing in there waits.
-        def locked(&block) = Uninterruptible.run { @lock.synchronize(&block) }
+        def locked(&block) = Uninterruptible.holding(@lock, &block)
 
         # @return [Symbol, nil] :done, what to wait for (:read, :write, :read_write), or nil: look again
         def step(call, &done)

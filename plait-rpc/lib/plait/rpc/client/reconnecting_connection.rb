@@ -201,9 +201,7 @@ module Plait
 
         # Others wait for the attempt as soon as its mark is set: it ends in any case.
         def finish(mine)
-          Uninterruptible.run do
-            @lock.synchronize { conclude(mine.connection, mine.failure) if @attempt.equal?(mine) }
-          end
+          Uninterruptible.holding(@lock) { conclude(mine.connection, mine.failure) if @attempt.equal?(mine) }
         end
 
         def conclude(connection, failure)
