@@ -100,6 +100,7 @@ class HTTPClientHTTP2Test < Minitest::Test
         [-> { client.get("#{url}/hello") }, lambda do
           sharing = client.connections.instance_variable_get(:@dialer).instance_variable_get(:@sharing)
           assert_equal(client.statistics[:idle], sharing ? sharing.instance_variable_get(:@places).values.sum : 0)
+          assert_empty(sharing.instance_variable_get(:@connecting), "others would wait without end") if sharing
           client.close
         end]
       end

@@ -653,6 +653,14 @@ class HTTP2Test < Minitest::Test
     end
   end
 
+  def test_an_interrupt_as_one_begins_to_connect_shuts_nobody_out
+    sharing = H2::Sharing.new
+    origin = Plait::HTTP::URL.parse("https://a.test/").origin
+    interrupt = TracePoint.new(:return) { |point| raise KeyError if point.method_id == :find }
+    assert_raises(KeyError) { interrupt.enable { sharing.wire(origin) { flunk } } }
+    assert_raises(IndexError) { sharing.wire(origin, deadline: within(1)) { raise IndexError } }
+  end
+
   def test_one_who_fails_to_connect_lets_the_next_try
     sharing = H2::Sharing.new
     origin = Plait::HTTP::URL.parse("https://a.test/").origin

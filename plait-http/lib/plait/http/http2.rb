@@ -107,9 +107,12 @@ module Plait
         def close
           return if closed?
 
-          @closed = true
-          @connection.leave(@call) if @call
-          @on_close&.call
+          Uninterruptible.run do
+            @closed = true
+            @connection.leave(@call) if @call
+          ensure
+            @on_close&.call
+          end
         end
 
         def abandon
@@ -273,7 +276,10 @@ module Plait
         #   HTTP/2
         # @raise [ConnectTimeout]
         def wire(origin, deadline: nil, take: nil, &connect)
-          @lock.synchronize { find(origin, deadline, take) } || connect(origin, take, &connect)
+          mine = Object.new
+          @lock.synchronize { find(origin, deadline, take, mine) } || connect(origin, take, &connect)
+        ensure # others wait as soon as the mark is set: it ends in any case
+          Uninterruptible.holding(@lock) { @connecting.delete(origin) && @changed.broadcast } if @connecting[origin].equal?(mine)
         end
 
         # @return [Integer] connections
@@ -284,23 +290,19 @@ module Plait
 
         private
 
-        # @return [Wire, nil] nil: the caller is the one to connect
-        def find(origin, deadline, take)
+        # @param mine [Object] the caller's mark, if it is the one to connect
+        # @return [Wire, nil] nil: it is
+        def find(origin, deadline, take, mine)
           start_anew if @generation != Native.fork_generation
           loop do
             connection = @connections[origin]
             return place(connection, origin, take) if connection&.usable?
             return if @others.key?(origin)
-            return begin_connecting(origin) unless @connecting.key?(origin)
+            return (@connecting[origin] = mine) && nil unless @connecting.key?(origin)
             raise too_late(origin) if deadline&.expired?
 
             @changed.wait(@lock, deadline&.remaining)
           end
-        end
-
-        def begin_connecting(origin)
-          @connecting[origin] = true
-          nil
         end
 
         def connect(origin, take)
@@ -308,9 +310,7 @@ module Plait
           return other(origin, [socket, phases]) unless Protocols::HTTP2.spoken?(socket)
 
           connection = Connection.new(socket, endpoint: origin.endpoint, phases: phases, limits: @limits)
-          Uninterruptible.run { @lock.synchronize { place(@connections[origin] = connection, origin, take) } }
-        ensure
-          Uninterruptible.run { @lock.synchronize { @connecting.delete(origin) && @changed.broadcast } }
+          Uninterruptible.holding(@lock) { place(@connections[origin] = connection, origin, take) }
         end
 
         def other(origin, answer)
@@ -330,7 +330,7 @@ module Plait
         end
 
         def give_back(connection)
-          connection.close if @lock.synchronize { (@places[connection] -= 1).zero? && forget(connection) }
+          connection.close if Uninterruptible.holding(@lock) { (@places[connection] -= 1).zero? && forget(connection) }
         end
 
         def forget(connection)
