@@ -186,12 +186,10 @@ module Plait
         raise UsageError, "the server listens nowhere: call listen first" if @listeners.empty?
         raise UsageError, "a server runs once" if @ran
 
-        @ran = true
+        mine = @ran = true
         serve
       ensure
-        @work&.close
-        @stop_signal.close
-        @listeners.each(&:close) if @ran
+        [*@work, @stop_signal, *@listeners].each(&:close) if mine
       end
 
       # {#run} in a thread of its own.

@@ -60,6 +60,14 @@ module ServerCases
       assert(@thread.join(60))
     end
 
+    def test_a_second_run_is_refused_and_harms_no_first
+      serve
+      talker = connect
+      assert_serves(talker)
+      assert_raises(Plait::UsageError) { @server.run }
+      [talker, connect].each { |one| assert_serves(one) }
+    end
+
     def test_stopped_before_it_runs
       100.times do # its workers are at another place each time
         server = RPC::Server.new(@service, on: mechanism)
