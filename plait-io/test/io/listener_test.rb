@@ -52,6 +52,14 @@ class IoListenerTest < Minitest::Test
     [stream, client, listener].compact.each(&:close)
   end
 
+  def test_one_that_gets_no_pipe_is_closed_all_the_same
+    listener = Listener.open(LOCAL)
+    listener.define_singleton_method(:open_wake) { raise Errno::EMFILE }
+    assert_raises(Errno::EMFILE) { listener.each(&:close) }
+    listener.close
+    assert_predicate(listener.io, :closed?)
+  end
+
   # An IO that two close at once raises Errno::EBADF now and then.
   def test_one_that_two_close_is_closed_by_one
     listener = Listener.open(LOCAL)

@@ -213,14 +213,15 @@ module Plait
 
       # A thread that waits on the socket keeps it open.
       def use
+        used = nil
         @lock.synchronize do
           open_wake
-          @users += 1
+          used = @users += 1
         end
         yield
       ensure
         # An interrupt in between would leave an end of the pipe open.
-        Uninterruptible.run { release if @lock.synchronize { @users -= 1 }.zero? && @closed }
+        Uninterruptible.run { release if used && @lock.synchronize { @users -= 1 }.zero? && @closed }
       end
 
       # A pipe that wakes the waiting thread: a close(2) would not (epoll forgets the socket), and a shutdown(2) would stop the
