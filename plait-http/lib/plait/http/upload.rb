@@ -244,9 +244,7 @@ module Plait
       end
 
       def chunks(piece)
-        0.step(piece.bytesize - 1, CHUNK) do |at|
-          yield Protocols::HTTP1::Serializer.chunk(piece.byteslice(at, CHUNK))
-        end
+        0.step(piece.bytesize - 1, CHUNK) { |at| yield Protocols::HTTP1::Serializer.chunk(piece.byteslice(at, CHUNK)) }
       end
     end
     private_constant :Upload

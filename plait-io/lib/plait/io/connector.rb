@@ -183,9 +183,7 @@ module Plait
           socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_KEEPALIVE, 1)
           return unless @keepalive.is_a?(Hash)
 
-          @keepalive.each do |name, value|
-            socket.setsockopt(Socket::IPPROTO_TCP, Socket.const_get(KEEPALIVE.fetch(name)), value)
-          end
+          @keepalive.each { |name, value| socket.setsockopt(Socket::IPPROTO_TCP, Socket.const_get(KEEPALIVE.fetch(name)), value) }
         end
       end
     end

@@ -45,9 +45,7 @@ module Plait
       # Each bucket counts the values of all lower buckets, too.
       def buckets(name, labels, bounds, counts, sum)
         total = 0
-        [*bounds, "+Inf"].zip(counts) do |bound, count|
-          line("#{name}_bucket", labels.merge(le: bound), total += count)
-        end
+        [*bounds, "+Inf"].zip(counts) { |bound, count| line("#{name}_bucket", labels.merge(le: bound), total += count) }
         line("#{name}_sum", labels, sum)
         line("#{name}_count", labels, total)
       end

@@ -18,9 +18,7 @@ module Plait
       # @return [#line]
       # @raise [UsageError]
       def self.format(name)
-        Formats::ALL.fetch(name) do
-          raise UsageError, "an access log is #{Formats::ALL.keys.join(", ")}, not #{name.inspect}"
-        end
+        Formats::ALL.fetch(name) { raise UsageError, "an access log is #{Formats::ALL.keys.join(", ")}, not #{name.inspect}" }
       end
 
       # @param path [String] or "-"

@@ -96,9 +96,7 @@ module Plait
         end
 
         def responses
-          @counters.fetch(:responses, {}).sort.to_h do |status, count|
-            [{ code: status, class: "#{status / 100}xx" }, count]
-          end
+          @counters.fetch(:responses, {}).sort.to_h { |status, count| [{ code: status, class: "#{status / 100}xx" }, count] }
         end
 
         def blocked = @counters.fetch(:blocked, {}).transform_keys { |route| { route: route } }

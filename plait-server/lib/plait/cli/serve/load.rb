@@ -51,9 +51,7 @@ module Plait
 
         # @return [Array<Array(String, Object)>] each different request with its status, or with its error
         def each_once
-          connected do |connection|
-            @requests.uniq.map { |request| [request.join(" "), ask(connection, *request)] }
-          end
+          connected { |connection| @requests.uniq.map { |request| [request.join(" "), ask(connection, *request)] } }
         end
 
         private
