@@ -417,6 +417,26 @@ class DBPoolTest < Minitest::Test
     assert(threads.last.join(30), "nobody wakes it")
   end
 
+  def test_an_interrupt_as_one_goes_back_to_who_waits_for_it_loses_no_place
+    pool = pool(size: 1)
+    pool.with(&:itself)
+    here, waiting = Thread.current, nil
+    soon = TracePoint.new(:return) do |point|
+      soon.disable && here.raise(KeyError) if point.method_id == :now && Thread.current.equal?(here)
+    end
+    assert_raises(KeyError) do
+      pool.with do
+        waiting = Thread.new { pool.with { 3 } }
+        wait_until { pool.statistics[:waiting] == 1 }
+        soon.enable
+      end
+    end
+    assert_equal(3, waiting.join(60)&.value)
+    assert_whole(pool)
+  ensure
+    soon.disable
+  end
+
   def test_kills_at_any_moment
     pool = pool(size: 2, timeout: nil, check_after: 0, check: ->(*) { Thread.pass || true })
     200.times do

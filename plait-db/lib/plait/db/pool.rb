@@ -291,15 +291,15 @@ module Plait
 
     # @param finished [Boolean] whether the block came to its end
     # @param error [StandardError, nil] of the block
-    # @param until_then [Float] monotonic seconds after which it has to be checked
-    def take_back(entry, finished, error, until_then = Deadline.now + (finished ? @check_after : 0))
+    # @param until_then [Float, nil] monotonic seconds after which it has to be checked
+    def take_back(entry, finished, error, until_then = nil) # C calls it: no interrupt may come before the mask
       uninterruptible do
         next if inherited?(entry)
 
         keep = finished || (error && @upkeep.fit?(entry, error))
         locked do
           keep &&= !@closed
-          entry.rest(until_then)
+          entry.rest(until_then || (Deadline.now + (finished ? @check_after : 0)))
           keep ? @state.give_back(entry) : @state.leave(entry, !@options.linger.nil?)
         end
         part(entry, @state) unless keep
