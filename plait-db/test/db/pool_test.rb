@@ -437,6 +437,25 @@ class DBPoolTest < Minitest::Test
     soon.disable
   end
 
+  def test_one_that_comes_as_its_waiter_is_killed_goes_on_to_the_next
+    pool = pool(size: 1)
+    held = pool.checkout
+    waiter = Thread.new { pool.with { flunk } }
+    wait_until { pool.statistics[:waiting] == 1 }
+    late = TracePoint.new(:call) do |point|
+      next if point.method_id != :locked || Thread.current != waiter || caller_locations.none? { |at| at.base_label == "settle" }
+
+      late.disable
+      pool.checkin(held)
+    end
+    late.enable
+    waiter.kill.join
+    assert_same(held, pool.with(timeout: 1, &:itself))
+    assert_whole(pool)
+  ensure
+    late&.disable
+  end
+
   def test_kills_at_any_moment
     pool = pool(size: 2, timeout: nil, check_after: 0, check: ->(*) { Thread.pass || true })
     200.times do

@@ -283,16 +283,16 @@ module Plait
 
     # A checkout is over: a connection or place that it still has goes back.
     def settle(checkout, unused)
+      locked { @state.withdraw(checkout) unless checkout.entry } unless checkout.entry # another thread may give it one just now
       entry = checkout.entry
-      return locked { @state.withdraw(checkout) } unless entry
-
-      take_back(entry, unused, nil, unused ? entry.good_until : Deadline.now) if entry.holder.equal?(checkout)
+      take_back(entry, unused, nil, unused ? entry.good_until : Deadline.now) if entry&.holder.equal?(checkout)
     end
 
     # @param finished [Boolean] whether the block came to its end
     # @param error [StandardError, nil] of the block
-    # @param until_then [Float, nil] monotonic seconds after which it has to be checked
-    def take_back(entry, finished, error, until_then = nil) # C calls it: no interrupt may come before the mask
+    # @param until_then [Float, nil] monotonic seconds after which it has to be checked; no call gives its default: where C
+    #   calls this, an interrupt would come before the mask
+    def take_back(entry, finished, error, until_then = nil)
       uninterruptible do
         next if inherited?(entry)
 
