@@ -299,13 +299,15 @@ module Plait
         keep = finished || (error && @upkeep.fit?(entry, error))
         locked do
           keep &&= !@closed
-          entry.rest(until_then || (Deadline.now + (finished ? @check_after : 0)))
+          entry.rest(until_then || next_check(finished))
           keep ? @state.give_back(entry) : @state.leave(entry, !@options.linger.nil?)
         end
         part(entry, @state) unless keep
         sweep if Deadline.now >= @sweep_at
       end
     end
+
+    def next_check(finished) = Deadline.now + (finished ? @check_after : 0)
 
     def part(entry, state)
       return @upkeep.close([entry]) unless @options.linger

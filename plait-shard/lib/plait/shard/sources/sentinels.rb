@@ -80,9 +80,7 @@ module Plait
         end
 
         def master?(node)
-          NodeConnection.open(node, @access, patience: @access.timeout) do |connection|
-            connection.call("ROLE").first == "master"
-          end
+          NodeConnection.open(node, @access, patience: @access.timeout) { |connection| connection.call("ROLE").first == "master" }
         rescue ConnectionError, RemoteError, TimeoutError
           false
         end
