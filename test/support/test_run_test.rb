@@ -50,6 +50,12 @@ class TestRunTest < Minitest::Test
     assert_match(/left behind: mess\S+ in the temporary folder/, out)
   end
 
+  def test_the_report_of_a_bug_that_is_left_behind_is_shown
+    ok, out = run_tests({ "a_test.rb" => ["require 'tmpdir'; File.write(File.join(Dir.tmpdir, 'plait-crash-1.txt'), 'line 7')"] })
+    refute(ok)
+    assert_match(/left behind: plait-crash-1\.txt in the temporary folder:\s+line 7/, out)
+  end
+
   def test_files_that_measure_time_run_after_the_others
     _, out = run_tests({ "a_test.rb" => [PASSING], "b_test.rb" => [PASSING] }, { "a_test.rb" => "# bin/test: alone" })
     assert_equal(%w[b_test.rb a_test.rb], out.scan(/^ok +(\S+)/).flatten)

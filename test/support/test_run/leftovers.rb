@@ -33,10 +33,13 @@ module Support
       end
 
       def files
-        left = Dir.children(@folder).map { |name| "left behind: #{name} in the temporary folder" }
+        left = Dir.children(@folder).map { |name| "left behind: #{name} in the temporary folder#{report(name)}" }
         FileUtils.rm_rf(@folder)
         left
       end
+
+      # @return [String, nil] the backtrace of a command that met a bug in Plait
+      def report(name) = (":\n#{File.read(File.join(@folder, name))}" if name.start_with?("plait-crash-"))
 
       def wait_for_none
         give_up = now + PATIENCE
