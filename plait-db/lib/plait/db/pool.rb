@@ -279,11 +279,11 @@ module Plait
       take_back(entry, false, nil) unless checked
     end
 
-    def connect(checkout) = @upkeep.connect(@generation) { |entry| locked { @state.enter(checkout, entry) } }
+    def connect(checkout) = @upkeep.connect(@generation) { |entry| synchronized { @state.enter(checkout, entry) } }
 
     # A checkout is over: a connection or place that it still has goes back.
     def settle(checkout, unused)
-      locked { @state.withdraw(checkout) unless checkout.entry } unless checkout.entry # another thread may give it one just now
+      synchronized { @state.withdraw(checkout) unless checkout.entry } unless checkout.entry # another thread may just give it one
       entry = checkout.entry
       take_back(entry, unused, nil, unused ? entry.good_until : Deadline.now) if entry&.holder.equal?(checkout)
     end
@@ -297,7 +297,7 @@ module Plait
         next if inherited?(entry)
 
         keep = finished || (error && @upkeep.fit?(entry, error))
-        locked do
+        synchronized do
           keep &&= !@closed
           entry.rest(until_then || next_check(finished))
           keep ? @state.give_back(entry) : @state.leave(entry, !@options.linger.nil?)

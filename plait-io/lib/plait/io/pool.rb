@@ -26,11 +26,13 @@ module Plait
         # would leak a connection.
         def uninterruptible(&block) = Uninterruptible.run(&block)
 
-        # @yieldreturn [Array<Object>] to be closed; the pool's lock is held in the block
-        def change(&block) = Uninterruptible.run { close_all(locked(&block)) }
+        def locked(&block) = Uninterruptible.run { synchronized(&block) }
 
-        def locked
-          Uninterruptible.holding(@lock) do
+        # @yieldreturn [Array<Object>] to be closed; the pool's lock is held in the block
+        def change(&block) = Uninterruptible.run { close_all(synchronized(&block)) }
+
+        def synchronized
+          Uninterruptible.exclusively(@lock) do
             start_in_child if @generation != Native.fork_generation
             yield
           end
@@ -176,7 +178,7 @@ module Plait
       def settle(checkout)
         return unless checkout
 
-        close_all(locked { inherited?(checkout.connection) ? [] : @state.settle(checkout) })
+        close_all(synchronized { inherited?(checkout.connection) ? [] : @state.settle(checkout) })
       end
 
       # In the child of a fork all connections are the parent's.

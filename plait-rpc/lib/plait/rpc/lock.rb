@@ -50,7 +50,7 @@ module Plait
       # An exception of another thread may come between any two calls here, behind `try_lock` too.
       # @return [Object] the block's value
       def exclusively
-        @mutex.try_lock || acquire(below = @mutex.owned?)
+        @mutex.try_lock || Uninterruptible.acquire(@mutex, below = @mutex.owned?)
         value = yield
         done = true
         value
@@ -62,15 +62,6 @@ module Plait
       def sleep(sleeper, seconds) = sleeper.sleep(@mutex, seconds)
 
       private
-
-      # A fiber never sleeps here: before Ruby 3.3 Mutex#unlock can be overtaken inside the scheduler's hook. Another thread
-      # holds the lock, for microseconds.
-      # @param below [Boolean] whether this fiber holds it, and a signal handler interrupts it: that raises
-      def acquire(below)
-        return @mutex.lock if below || Lock.scheduler.nil?
-
-        Thread.pass until @mutex.try_lock
-      end
 
       # The block was left early, or not reached.
       def release = Thread.handle_interrupt(NEVER) { @mutex.unlock if @mutex.owned? }
