@@ -28,7 +28,7 @@ module Plait
       def call(patience: PATIENCE, copied: flush, &child)
         parent = Native.fork_generation
         Thread.handle_interrupt(SignalException => :never) do
-          watched(patience) { branch(copied, &child) }
+          watched(patience) { branch(patience, copied, &child) }
         ensure
           exit!(1) if Native.fork_generation != parent
         end
@@ -53,9 +53,9 @@ module Plait
       private
 
       # Before Ruby 3.2 a fork drops, in the parent, what its thread is still to be raised.
-      def branch(copied, &child)
+      def branch(patience, copied, &child)
         if RUBY_VERSION < "3.2" && Thread.current.pending_interrupt?
-          return Thread.new { (Thread.current.report_on_exception = false) || call(copied: copied, &child) }.value
+          return Thread.new { (Thread.current.report_on_exception = false) || call(patience:, copied:, &child) }.value
         end
 
         Process.fork do
