@@ -262,12 +262,9 @@ class RPCCompatTest < Minitest::Test
 
   HELPERS = <<~RUBY
     require "plait/rpc/compat"
+    require "support/server"
 
-    def free_port # not one that the kernel gives to others meanwhile
-      TCPServer.open("127.0.0.1", rand(10_000...32_768)) { |server| server.addr[1] }
-    rescue Errno::EADDRINUSE
-      retry
-    end
+    def free_port = Support::Server.free_port
 
     def with(object)
       server = MessagePack::RPC::Server.new
