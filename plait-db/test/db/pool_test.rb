@@ -445,7 +445,8 @@ class DBPoolTest < Minitest::Test
     waiter = Thread.new { pool.with { flunk } }
     wait_until { pool.statistics[:waiting] == 1 }
     late = TracePoint.new(:call) do |point|
-      next if point.method_id != :locked || Thread.current != waiter || caller_locations.none? { |at| at.base_label == "settle" }
+      next unless point.method_id == :synchronized && Thread.current == waiter
+      next if caller_locations.none? { |place| place.base_label == "settle" }
 
       late.disable
       pool.checkin(held)
