@@ -69,7 +69,7 @@ class ShardFenceTest < Minitest::Test
   def test_a_proxy_follows_its_file
     with_two do |proxy, other|
       other.follow { { nodes: addresses } }
-      wait_until { follows?(nodes[0], addresses) }
+      wait_until { follows? }
       100.times { |i| call(proxy.port, "SET", "k#{i}", i) }
       assert_operator(proxy.reshard(nodes: addresses), :>, 10)
       wait_until { (0...100).count { |i| readable?(other, i) } == 100 }
@@ -213,7 +213,7 @@ class ShardFenceTest < Minitest::Test
   def following(reload)
     with_two do |proxy, other|
       lease(other).follow(-> { Plait::Shard.const_get(:Settings).new(nodes: addresses) }, keeps: false) { reload.call }
-      wait_until { follows?(nodes[0], addresses) }
+      wait_until { follows? }
       proxy.reshard(nodes: addresses)
       yield(other)
     end
@@ -233,9 +233,12 @@ class ShardFenceTest < Minitest::Test
     Hash[*Plait.const_get(:Protocols)::RESP.decode(reply)]
   end
 
-  def follows?(server, others)
-    token = "#{Plait::Shard::Placement.new(others).fingerprint}:0"
-    alive(server).values.any? { |text| text.include?("\"follows\":\"#{token}\"") }
+  # A proxy tells its nodes side by side, and a reshard asks them all.
+  def follows?
+    fingerprint = Plait::Shard::Placement.new(addresses).fingerprint
+    nodes.first(2).each_with_index.all? do |server, number|
+      alive(server).values.any? { |text| text.include?("\"follows\":\"#{fingerprint}:#{number}\"") }
+    end
   end
 
   def begin_everywhere(waits, watches, subscribes, user, large)
