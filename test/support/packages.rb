@@ -17,6 +17,8 @@ module Support
       "nginx" => %w[nginx],
       "haproxy" => %w[haproxy],
       "apache2-bin" => %w[apache2 httpd],
+      "curl" => %w[curl],
+      "tcl" => %w[tclsh],
       "neovim" => %w[nvim],
       "python3-pynvim" => %w[/usr/lib/python3/dist-packages/pynvim],
       "nodejs" => %w[node],
