@@ -219,7 +219,7 @@ class DBPoolTest < Minitest::Test
     end
 
     define_method(:"test_too_late_under_#{name}") do
-      in_growing_times(0.01, 0.1, 1) do |seconds| # the clock of the wait starts a little later than that of the limit
+      longest = [0.01, 0.1, 1].lazy.map do |seconds| # the clock of the wait starts a little later than that of the limit
         pool = pool(size: 1, name: "the database")
         Plait.run(**on) do |scope|
           held = pool.checkout
@@ -230,8 +230,9 @@ class DBPoolTest < Minitest::Test
         end
         assert_whole(pool)
         assert_equal([1, 1], figures(pool, :timeouts, :waits))
-        assert_operator(pool.statistics[:longest_wait], :>=, 0.01)
+        pool.statistics[:longest_wait]
       end
+      assert(longest.any? { |seconds| seconds >= 0.01 })
     end
 
     define_method(:"test_a_cancelled_wait_leaves_nothing_under_#{name}") do

@@ -51,15 +51,15 @@ class IoResolverTest < Minitest::Test
   end
 
   everywhere("a name server that doesn't answer", on: %i[threads fibers]) do
-    in_growing_times(0.05, 0.06, 0.07) do |seconds| # a machine that stands still fails one try
-      took = stopwatch do
-        error = assert_raises(Plait::ConnectTimeout) { Resolver.new.resolve(slow, 80, deadline: within(seconds)) }
+    took = Array.new(3).lazy.map do # a machine that stands still fails one try
+      stopwatch do
+        error = assert_raises(Plait::ConnectTimeout) { Resolver.new.resolve(slow, 80, deadline: within(0.05)) }
         assert_equal(:resolve, error.phase)
         assert_match(/#{slow}.*name server/, error.message)
         assert_predicate(error, :retry_safe?)
       end
-      assert_operator(took, :<, 10)
     end
+    assert(took.any? { |seconds| seconds < 10 })
   end
 
   # In a fiber, of a scheduler of ours and of one that can't resolve.

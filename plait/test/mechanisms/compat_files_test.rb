@@ -106,11 +106,12 @@ class CompatFilesTest < Minitest::Test
   # Ruby 3.4 calls open(2) again where it was broken off: each cut took a second then, and ended by a kill.
   def test_openings_that_are_cut_end_soon
     with_fifo do |path|
-      in_growing_times(30, 30, 30) do |cuts| # a machine that stands still fails one try
+      took = Array.new(3).lazy.map do # a machine that stands still fails one try
         started = now
-        in_fiber { cuts.times { assert_raises(Timeout::Error) { Timeout.timeout(0.002) { File.open(path) } } } }
-        assert_operator(now - started, :<, 15)
+        in_fiber { 30.times { assert_raises(Timeout::Error) { Timeout.timeout(0.002) { File.open(path) } } } }
+        now - started
       end
+      assert(took.any? { |seconds| seconds < 15 })
     end
   end
 

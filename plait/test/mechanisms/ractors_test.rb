@@ -77,18 +77,21 @@ class RactorsTest < Minitest::Test
     assert_equal(%i[together together], together)
   end
 
+  # Three runs: a ractor that begins late finds the other's items done.
   def test_never_more_than_the_limit
-    in_growing_times(60, 60, 60) do |count| # one that begins late finds the other's items done
+    highest = Array.new(3) do
       File.write(@path, "")
-      map(Array.new(count, @path), limit: 2) do |path|
+      map(Array.new(60, @path), limit: 2) do |path|
         File.write(path, "+", mode: "a")
         sleep(0.001)
         File.write(path, "-", mode: "a")
       end
       now = 0
       levels = File.read(@path).each_char.map { |sign| now += sign == "+" ? 1 : -1 }
-      assert_equal([120, 2], [levels.size, levels.max])
+      assert_equal(120, levels.size)
+      levels.max
     end
+    assert_equal(2, highest.max)
   end
 
   def test_an_exception_with_its_item
