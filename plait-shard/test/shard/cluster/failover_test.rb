@@ -53,7 +53,8 @@ class ShardClusterFailoverTest < Minitest::Test
           Support::RedisConversation.open(own.masters.first.port) { |redis| redis.pipeline([%w[PING], %w[WAIT 1 30000]]) }
           own.masters.first.kill
           await { concerned.round && concerned.refused.positive? }
-          take_over(own, "TAKEOVER") { concerned.round && concerned.right > 20 }
+          own.call(own.servers[3], "CLUSTER", "FAILOVER", "TAKEOVER")
+          await { concerned.round && concerned.right > 20 }
         end
         assert_empty(writers.flat_map(&:wrong))
         assert_equal([0, 0], writers.drop(1).map(&:refused))
@@ -64,21 +65,11 @@ class ShardClusterFailoverTest < Minitest::Test
     end
   end
 
-  # CLUSTER FAILOVER: master and replica agree, and no write is refused.
+  # CLUSTER FAILOVER: master and replica agree, and no write is refused. On a slow machine a vote may be refused, since an epoch
+  # has not got around yet; Redis elects again four node timeouts later only. Then another cluster tries.
   def test_a_master_hands_over
-    Support::RedisCluster.start(masters: 3, replicas: 1) do |own|
-      with_cluster_proxy(own) do |proxy|
-        replica = own.servers[3]
-        writer = Writer.new(proxy.port, key_of(own, own.masters.first))
-        20.times { writer.round }
-        take_over(own) { writer.round && own.call(replica, "ROLE").first == "master" }
-        200.times { writer.round }
-        assert_empty(writer.wrong)
-        assert_equal(0, writer.refused)
-        await { proxy.placement.nodes.map(&:port).include?(replica.port) }
-        writer.close
-      end
-    end
+    tries = Array.new(3).lazy.map { Support::RedisCluster.start(masters: 3, replicas: 1) { |own| hands_over?(own) } }
+    assert_predicate(tries, :any?, "Redis has given up three times")
   end
 
   def test_replicas_are_read_from_and_a_lost_one_is_not_missed
@@ -105,12 +96,26 @@ class ShardClusterFailoverTest < Minitest::Test
 
   private
 
-  # The first replica, which is asked again, as its servers give up after five seconds.
-  def take_over(own, *how, &over)
-    in_growing_times(10, 20, 40) do |seconds|
-      own.call(own.servers[3], "CLUSTER", "FAILOVER", *how)
-      wait_until(timeout: seconds, &over)
+  # @return [Boolean] whether Redis hands the first master's keys over to its replica; what is written is right in any case
+  def hands_over?(own)
+    with_cluster_proxy(own) do |proxy|
+      writer = Writer.new(proxy.port, key_of(own, own.masters.first))
+      20.times { writer.round }
+      own.call(own.servers[3], "CLUSTER", "FAILOVER")
+      handed_over = soon? { writer.round && own.call(own.servers[3], "ROLE").first == "master" }
+      200.times { writer.round }
+      assert_empty(writer.wrong)
+      assert_equal(0, writer.refused)
+      await { proxy.placement.nodes.map(&:port).include?(own.servers[3].port) } if handed_over
+      writer.close
+      handed_over
     end
+  end
+
+  def soon?(&over)
+    wait_until(timeout: 20, &over)
+  rescue Minitest::Assertion
+    false
   end
 
   def assert_no_more_refused(writer)
