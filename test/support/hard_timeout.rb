@@ -53,15 +53,14 @@ module Support
       end
 
       def ask_to_end(test, main, _at, limit)
-        warn("\n#{test} took longer than #{limit} s. All threads:", backtraces)
+        warn("\n#{test} took longer than #{limit} s. All threads and fibers:", backtraces)
         main.raise(Expired, "#{test} took longer than #{limit} s (PLAIT_TEST_TIMEOUT)")
       end
 
+      # Of fibers, too: the one that hangs waits in a loop, of which its thread tells nothing more.
       def backtraces
-        Thread.list.map do |thread|
-          "  #{thread.inspect}\n#{(thread.backtrace || []).map do |l|
-            "    #{l}"
-          end.join("\n")}"
+        [*Thread.list, *(ObjectSpace.each_object(Fiber).select(&:alive?) if RUBY_ENGINE == "ruby")].map do |one|
+          ["  #{one.inspect}", *one.backtrace].join("\n    ")
         end
       end
 

@@ -93,9 +93,15 @@ class HelpersTest < Minitest::Test
   def test_a_test_that_hangs_fails_with_all_backtraces
     result = run_test("Queue.new.pop", "PLAIT_TEST_TIMEOUT" => "0.2")
     assert_match(/SampleTest#test_sample took longer than 0.2 s/, result.out)
-    assert_match(/All threads:\n.*#<Thread/, result.err)
+    assert_match(/All threads and fibers:\n.*#<Thread/, result.err)
     assert_match(/in `?'?.*pop/, result.err)
     refute_predicate(result, :success?)
+  end
+
+  def test_a_fiber_that_hangs_is_shown
+    skip_without_fibers
+    result = run_test("Plait.run(on: :fibers) { Queue.new.pop }", "PLAIT_TEST_TIMEOUT" => "0.5")
+    assert_match(/#<Fiber.*\n.*\n(    .*\n)*    .*in [`'].*pop'/, result.err)
   end
 
   def test_a_test_that_does_not_listen_is_ended
