@@ -55,6 +55,47 @@ module Support
       GC.enable
     end
 
+    # Interrupts the block once: as a method in C returns, or when the caller's mask ends.
+    # @param name [Symbol] of the method
+    # @param of [Class] of its receiver
+    # @return [Array<Object>] the receiver, and what the method has returned
+    def interrupt_behind(name, error = Interrupted, of: Object)
+      skip("#{RUBY_ENGINE} does not trace all calls") if RUBY_ENGINE != "ruby"
+      here = Thread.current
+      met = nil
+      trace = TracePoint.new(:c_return) do |call|
+        next if met || call.method_id != name || !call.self.is_a?(of) || !Thread.current.equal?(here)
+
+        met = [call.self, call.return_value]
+        Thread.current.raise(error)
+      end
+      trace.enable
+      yield
+      met
+    rescue Interrupted
+      met
+    ensure
+      trace&.disable
+    end
+
+    # IOs of descriptors, as they are when Ruby first looks for interrupts. One that an interrupt leaves behind must not close the
+    # number of somebody else.
+    # @return [Array<Array(Class, Boolean, Thread)>] for each IO of the block: its class, whether it closes its descriptor, and
+    #   the thread that made it
+    def ios_made
+      skip("#{RUBY_ENGINE} does not trace all calls") if RUBY_ENGINE != "ruby"
+      made = []
+      trace = TracePoint.new(:c_return) do |call|
+        io = call.return_value
+        made << [io.class, io.autoclose?, Thread.current] if call.method_id == :for_fd && io
+      end
+      trace.enable
+      yield
+      made
+    ensure
+      trace&.disable
+    end
+
     # @return [Integer] of clients: those that a TCPServer has accepted are TCPSockets
     def open_sockets = ObjectSpace.each_object(Socket).count { |socket| socket.instance_of?(Socket) && !socket.closed? }
 

@@ -35,6 +35,22 @@ class CompatCloseTest < Minitest::Test
     assert_equal(CLOSED, closed_under(pipe) { |reader| reader.read(1) })
   end
 
+  # Ruby runs between the look at its number and the read.
+  def test_an_io_with_a_timeout_that_is_closed_as_a_read_of_it_begins
+    ours, theirs = UNIXSocket.pair.each { |io| io.timeout = PATIENCE }
+    others = nil
+    closer = TracePoint.new(:call) do |call|
+      next if others || call.method_id != :bounded
+
+      others = Thread.new { ours.close || UNIXSocket.pair }.value
+      others.last.write("somebody else's")
+    end
+    closer.enable { Plait.run(on: :fibers) { assert_raises(IOError) { ours.readpartial(100) } } }
+    refute_nil(others)
+  ensure
+    [theirs, *others].each(&:close)
+  end
+
   def test_writing
     assert_equal(CLOSED, closed_under(full_pipe) { |full| full.syswrite("more") })
   end

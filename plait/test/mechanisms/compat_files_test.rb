@@ -3,12 +3,14 @@
 require "test_helper"
 require "support/scheduler_cases"
 require "support/fresh_ruby"
+require "support/interrupts"
 require "pathname"
 require "timeout"
 
 # Opening FIFOs and locking files, in a fiber: who waits for that lets the others run.
 class CompatFilesTest < Minitest::Test
   include SchedulerCases
+  include Support::Interrupts
 
   # --- FIFOs
 
@@ -190,6 +192,17 @@ class CompatFilesTest < Minitest::Test
       print mended
     RUBY
     assert_equal(["[]", ""], [result.out, result.err])
+  end
+
+  # The File that is interrupted as it gets its descriptor, and the one of the thread that has opened it.
+  def test_an_interrupt_leaves_a_fifo_one_owner
+    with_fifo do |path|
+      other = Thread.new { File.open(path, "w") }
+      file, = Plait.run(on: :fibers) { interrupt_behind(:initialize, of: File) { File.open(path, "r") } }
+      assert_predicate(file.stat, :pipe?)
+      file.close
+      other.value.close
+    end
   end
 
   private

@@ -162,9 +162,12 @@ static VALUE scheduler_move_move(struct transfer *transfer) {
     return result == Qundef ? scheduler_move_in_other_mode(transfer) : result;
 }
 
-static VALUE scheduler_move_within(RB_BLOCK_CALL_FUNC_ARGLIST(unused, transfer)) {
+/* What Ruby has done meanwhile may have let another thread close the IO, and another file may have its number. */
+static VALUE scheduler_move_within(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
     (void)unused, (void)argc, (void)argv, (void)blockarg;
-    return scheduler_move_move((struct transfer *)transfer);
+    struct transfer *transfer = (struct transfer *)argument;
+    transfer->descriptor = plait_descriptor_of(transfer->io);
+    return scheduler_move_move(transfer);
 }
 
 static VALUE scheduler_move_transfer(int argc, VALUE *argv, VALUE self, int events) {

@@ -108,7 +108,7 @@ module Plait
         # @return [Object] the block's value
         def self.on_thread(*arguments, **options)
           opening = new(*arguments, **options)
-          yield(opening.descriptor).tap { opening.keep }
+          opening.descriptor.then { |fd| Uninterruptible.run { yield(fd).tap { opening.keep } } } # else two Files may close it
         ensure
           opening&.drop
         end
