@@ -112,6 +112,20 @@ class DBApartTest < Minitest::Test
     refute(call.on_end { flunk })
   end
 
+  def test_an_interrupt_does_not_reach_a_block_that_does_not_wait
+    value = apart do
+      here = Thread.current
+      raised = false
+      Thread.new do
+        here.raise(KeyError)
+        raised = true
+      end
+      nil until raised
+      7
+    end
+    assert_equal(7, value)
+  end
+
   # Its mask would keep a process from its end.
   def test_the_block_can_be_killed
     thread = nil

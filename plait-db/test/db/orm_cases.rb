@@ -18,7 +18,13 @@ module OrmCases
     people = connect(*ARGV)
     check = ->(what, fine) { puts("wrong: #{what}") unless fine }
     all = -> { Plait.map(NAMES.keys, on: :fibers, limit: 100) { |id| people.name_of(id) } }
+    # What an interrupt leaves of an IO of a socket would close somebody else's.
+    made = []
+    trace = TracePoint.new(:c_return) { |call| made << caller if call.method_id == :for_fd }
+    trace.enable
     check.call("100 fibers, 10 connections", all.call == NAMES.values)
+    trace.disable
+    check.call("an IO where interrupts come", made.all? { |calls| calls.any? { |line| line.include?("detached_call") } })
 
     # A connection that a timeout has parted from its thread would keep the patient ones waiting.
     random = Random.new(8)

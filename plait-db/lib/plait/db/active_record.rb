@@ -134,7 +134,7 @@ module Plait
       # Connects on a thread of its own.
       # @api private
       module Connecting
-        def new_client(*) = DetachedCall.call(discard: :close.to_proc) { super }
+        def new_client(*) = DetachedCall.call(discard: :close.to_proc) { Driver.ready(super) }
       end
 
       # An interrupt may come after a COMMIT, in callbacks of ActiveRecord.

@@ -128,10 +128,10 @@ module Plait
       # @return [Boolean] whether it is not over yet; else the block given here is never called
       def on_end(&ending) = @lock.synchronize { !@over && (@ending = ending) && true }
 
-      # Runs on its thread, where an interrupt reaches the block alone.
+      # Runs on its thread. An interrupt reaches the block alone, and only as it waits: see {Driver::OneSocket}.
       def run
         @error = WorkerDied.new("the thread of this call was killed before it had ended")
-        keep(Thread.handle_interrupt(Object => :immediate) { @block.call }) unless @lock.synchronize { @left }
+        keep(Thread.handle_interrupt(Object => :on_blocking) { @block.call }) unless @lock.synchronize { @left }
         @error = nil
       rescue Exception => e # rubocop:disable Lint/RescueException -- it belongs to the caller
         @error = e

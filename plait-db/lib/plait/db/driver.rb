@@ -45,6 +45,17 @@ module Plait
         raise UnsupportedError, "this database needs the gem #{gem}: add #{line(gem, requirement)} to the Gemfile"
       end
 
+      # For pg 1.7.0, which makes an IO of its socket, and only then says that it must not close it. An interrupt in between
+      # leaves an IO with which a garbage collection closes whatever has the number by then. After connecting pg makes one in C.
+      module OneSocket
+        def cancel = Thread.handle_interrupt(Object => :on_blocking) { super }
+
+        def reset = Thread.handle_interrupt(Object => :on_blocking) { super.tap { socket_io } }
+      end
+
+      # @return [Object] the same connection, a new one of any driver
+      def self.ready(driver) = driver.respond_to?(:socket_io) ? driver.extend(OneSocket).tap(&:socket_io) : driver
+
       # A gem that RubyGems has not loaded has no known version.
       def self.check(gem, requirement)
         version = defined?(Gem) && Gem.loaded_specs[gem]&.version
@@ -55,6 +66,7 @@ module Plait
 
       def self.line(gem, requirement) = "`gem \"#{gem}\", #{requirement.map { |one| "\"#{one}\"" }.join(", ")}`"
       private_class_method :check, :line
+      private_constant :OneSocket
     end
 
     # Keeps a second thread or fiber out while a connection is in the middle of a call. Without it two fibers on one

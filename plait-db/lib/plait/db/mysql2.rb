@@ -52,7 +52,7 @@ module Plait
         # Duplicates the descriptor: the number of the driver's may be another socket's by the time of its use.
         def initialize(...)
           super
-          @wire = for_another_thread
+          @wire = BasicSocket.for_fd(socket).tap { |io| io.autoclose = false }.dup # no interrupt comes here: see {DetachedCall}
         end
 
         # Ends a wait of another thread for the server.
@@ -66,14 +66,6 @@ module Plait
           super
         ensure
           @wire&.close
-        end
-
-        private
-
-        def for_another_thread
-          io = BasicSocket.for_fd(socket)
-          io.autoclose = false
-          io.dup
         end
       end
 

@@ -144,9 +144,8 @@ module Plait
       private
 
       def connect
-        Connection.new(@address.url.sub(/\?.*/m, ""), connect_timeout: 10, **@options).tap do |driver|
-          driver.type_map_for_queries = Types.for_queries
-        end
+        Driver.ready(Connection.new(@address.url.sub(/\?.*/m, ""), connect_timeout: 10, **@options))
+              .tap { |driver| driver.type_map_for_queries = Types.for_queries }
       end
 
       def ask(driver, sql, values) = result(values.empty? ? driver.exec(sql) : driver.exec_params(sql, values))

@@ -110,7 +110,7 @@ module Plait
       # Connects on a thread of its own.
       # @api private
       module Connecting
-        def new_connection(*) = DetachedCall.call(discard: method(:disconnect_connection)) { super }
+        def new_connection(*) = DetachedCall.call(discard: method(:disconnect_connection)) { Driver.ready(super) }
       end
 
       # The server rolls a cut transaction back at the end of its connection.
