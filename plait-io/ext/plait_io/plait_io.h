@@ -4,6 +4,9 @@
 
 #include <plait_core_user.h>
 
+/* An IO to wait by, which never closes its descriptor. */
+VALUE plait_io_to_wait_by(int descriptor);
+
 /* Each binding of the extension, called once by Init_plait_io. */
 void plait_init_connect(VALUE plait);
 void plait_init_http1(VALUE plait);

@@ -2,6 +2,7 @@
 
 require "socket"
 require "plait/io/reactor"
+require "support/interrupts"
 require "support/io_cases"
 require_relative "reactor_cases/memory"
 require_relative "reactor_cases/queues"
@@ -13,7 +14,7 @@ module ReactorCases
   WRITABLE = 4
 
   def self.included(test_class)
-    test_class.include(IoCases, Memory, Queues, Waits)
+    test_class.include(IoCases, Support::Interrupts, Memory, Queues, Waits)
   end
 
   def setup

@@ -56,6 +56,24 @@ class ServerAcceptorTest < Minitest::Test
     server.join
   end
 
+  def test_a_connection_that_the_core_takes_as_an_interrupt_comes
+    core = Core.new(Thread::Queue.new)
+    def core.bring_secure(socket, *)
+      sockets.push(socket)
+      Thread.current.raise(Plait::Error, "late")
+      self
+    end
+    acceptor, endpoint = enter(core)
+    server = Thread.new { acceptor.run { |job| job.call && (@over = true) } }
+    client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", endpoint.port)).tap(&:connect)
+    secure = core.sockets.pop
+    acceptor.close
+    server.join
+    refute_predicate(secure.to_io, :closed?)
+  ensure
+    [client, secure].compact.each { |one| one.to_io.close }
+  end
+
   # What its end has called off does not hear of it where it is, and has something begun: that is not begun any more.
   %i[threads fibers].each do |mechanism|
     define_method("test_who_is_let_in_while_the_server_on_#{mechanism}_ends") do

@@ -3,11 +3,14 @@
 require "minitest/mock"
 require "tmpdir"
 require "test_helper"
+require "support/interrupts"
 require "plait/io/native"
 require "plait/server"
 
 if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
   class ServerOpenFileTest < Minitest::Test
+    include Support::Interrupts
+
     OPEN = Plait::Server.const_get(:OpenFile)
 
     def test_on_threads = assert_files { |path| OPEN.call(path) }
@@ -48,6 +51,15 @@ if Plait.const_get(:Native).available? && Plait.const_defined?(:NativeServer)
     end
 
     def test_no_descriptor_is_left_where_the_thread_has_ended_first = assert_no_leaks { assert_ended(&:call) }
+
+    def test_an_interrupt_loses_no_descriptor
+      GC.disable
+      _, number = in_fiber { interrupt_behind(:open_known) { OPEN.call(__FILE__) } }
+      skip("this Linux knows no RESOLVE_CACHED") unless number
+      assert(ObjectSpace.each_object(File).find { |file| !file.closed? && file.fileno == number })
+    ensure
+      GC.enable
+    end
 
     private
 

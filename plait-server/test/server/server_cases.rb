@@ -3,6 +3,7 @@
 require "rack"
 require "rack/lint"
 require "plait/server"
+require "support/interrupts"
 require_relative "caller"
 require_relative "server_cases/answers"
 require_relative "server_cases/bad_answers"
@@ -36,6 +37,7 @@ module ServerCases
   include Requests
   include Streams
   include Takeovers
+  include Support::Interrupts
   include TLS
 
   # Keeps what apps complain about, as the error stream of a request.

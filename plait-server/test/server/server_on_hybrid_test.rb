@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
 require "test_helper"
 require_relative "server_cases"
 
@@ -35,6 +36,22 @@ class ServerOnHybridTest < Minitest::Test
     4.times { caller.get }
     first, *, last = Array.new(4) { threads.pop }
     refute_equal(first, last)
+  end
+
+  # An end of the whole server comes while no thread is free.
+  def test_a_request_that_is_cancelled_before_it_gets_a_thread_leaves_no_file
+    serve(spool: 1000, lint: false) { compute(0.03) && [200, {}, []] }
+    request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n#{"x" * 200_000}"
+    2.times { connect.send(request).hear }
+    assert_no_leaks do
+      Plait.stub(:offload, ->(*) { raise Plait.const_get(:Mechanisms)::Interruption }) do
+        caller = connect.send(request)
+        assert_closed(caller)
+        caller.close
+        assert_raises(Plait.const_get(:Mechanisms)::Interruption) { @thread.join }
+      end
+    end
+    @server = nil
   end
 
   # What an app takes at the beginning and gives back with its body, such as a lock, belongs to a thread.

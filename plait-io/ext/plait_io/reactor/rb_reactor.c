@@ -20,7 +20,7 @@
 /* Seconds of one sleep: its milliseconds are an int. */
 static const double LONGEST_SLEEP = 3600;
 
-static ID id_at, id_autoclose, id_for_fd, id_to_io;
+static ID id_at, id_to_io;
 
 /* Counts the forks that led to this process: an epoll belongs to the process that made it. */
 static unsigned generation;
@@ -258,8 +258,7 @@ static VALUE reactor_descriptor_as_io(struct waiting *waiting) {
     struct rb_reactor *reactor = waiting->reactor;
     if (!NIL_P(reactor->io)) return reactor->io;
 
-    VALUE io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(reactor->engine.epoll));
-    rb_funcall(io, id_autoclose, 1, Qfalse);
+    VALUE io = plait_io_to_wait_by(reactor->engine.epoll);
     RB_OBJ_WRITE(waiting->self, &reactor->io, io);
     return io;
 }
@@ -347,8 +346,6 @@ static void reactor_define_methods(VALUE reactor) {
 
 void plait_init_reactor(VALUE plait) {
     id_at = rb_intern("at");
-    id_autoclose = rb_intern("autoclose=");
-    id_for_fd = rb_intern("for_fd");
     id_to_io = rb_intern("to_io");
     pthread_atfork(NULL, NULL, reactor_count_fork);
 

@@ -239,7 +239,6 @@ static VALUE server_redirect(VALUE self, VALUE descriptor, VALUE to) {
 }
 
 void plait_init_server(VALUE plait) {
-    plait_server_init_poll();
     plait_server_init_errors();
     plait_server_init_perform();
     plait_server_init_request();

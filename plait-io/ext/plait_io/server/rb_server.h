@@ -161,7 +161,7 @@ int plait_server_perform(struct exchange *exchange);
 int plait_server_run_hybrid(struct exchange *exchange);
 
 /* No worker will answer it. */
-void plait_server_abandon(const struct exchange *exchange);
+void plait_server_abandon(struct exchange *exchange);
 
 /* Whether what was raised is an app's; if not (a kill, a signal, a cancellation), it goes on its way. */
 bool plait_server_is_error(VALUE error);
@@ -189,7 +189,6 @@ void plait_server_rest(struct rb_server *server, struct rb_server_worker *worker
 void plait_server_wake_one(struct rb_server *server);
 
 void plait_server_init_rest(void);
-void plait_server_init_poll(void);
 void plait_server_init_request(void);
 void plait_server_init_errors(void);
 void plait_server_init_perform(void);

@@ -307,11 +307,12 @@ static void server_env_take_body(struct exchange *exchange, const struct server_
 
 void plait_server_input(struct exchange *exchange) {
     VALUE input;
-    if (exchange->file != -1) input = exchange->input = server_env_file_of(exchange->file);
+    int file = exchange->file;
+    exchange->file = -1; /* first: an interrupt as `for_fd` returns leaves the File, which closes it */
+    if (file != -1) input = exchange->input = server_env_file_of(file);
     else if (!NIL_P(exchange->body)) input = rb_funcall(string_io, id_new, 1, exchange->body);
     else return;
 
-    exchange->file = -1;
     rb_hash_aset(exchange->env, key_input, input);
 }
 

@@ -36,7 +36,9 @@ static VALUE server_perform_report(VALUE argument) {
     return Qnil;
 }
 
-void plait_server_abandon(const struct exchange *exchange) {
+void plait_server_abandon(struct exchange *exchange) {
+    if (exchange->file != -1) close(exchange->file); /* no app has got it */
+    exchange->file = -1;
     struct server_connection *connection = plait_server_connection(exchange);
     if (connection) server_drop(&exchange->server->engine, connection);
 }

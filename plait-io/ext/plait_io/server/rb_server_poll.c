@@ -10,8 +10,6 @@
 
 #include "../plait_io.h"
 
-static ID id_for_fd, id_autoclose;
-
 struct poll {
     struct rb_server *server;
     server_event events[SERVER_BATCH];
@@ -34,9 +32,7 @@ static void server_poll_sleep_on_thread(struct poll *poll) {
 static VALUE server_poll_set_as_io(struct rb_server *server) {
     if (!NIL_P(server->io)) return server->io;
 
-    VALUE io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(server->engine.kernel.number));
-    rb_funcall(io, id_autoclose, 1, Qfalse);
-    return server->io = io;
+    return server->io = plait_io_to_wait_by(server->engine.kernel.number);
 }
 
 static void server_poll_wait_in_fiber(struct rb_server *server) {
@@ -97,9 +93,4 @@ void plait_server_nap(struct rb_server *server) {
     plait_server_look(server);
     if (NIL_P(server->scheduler)) rb_thread_wait_for((struct timeval){.tv_usec = 1000});
     else rb_fiber_scheduler_kernel_sleep(server->scheduler, DBL2NUM(0.001));
-}
-
-void plait_server_init_poll(void) {
-    id_for_fd = rb_intern("for_fd");
-    id_autoclose = rb_intern("autoclose=");
 }

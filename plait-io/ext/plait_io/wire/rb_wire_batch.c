@@ -27,12 +27,6 @@ static VALUE wire_batch_allocate(VALUE class) {
     return self;
 }
 
-static VALUE wire_batch_io_for(int descriptor) {
-    VALUE arguments[] = {INT2FIX(descriptor), rb_hash_new()};
-    rb_hash_aset(arguments[1], ID2SYM(rb_intern("autoclose")), Qtrue);
-    return rb_funcallv_kw(rb_cIO, id_for_fd, 2, arguments, RB_PASS_KEYWORDS);
-}
-
 /* new: on a fiber of a Plait::Scheduler; elsewhere it is closed from the start, and takes no wire */
 static VALUE wire_batch_initialize(VALUE self) {
     struct wire_batch *batch = plait_wire_batch_of(self);
@@ -42,7 +36,7 @@ static VALUE wire_batch_initialize(VALUE self) {
     batch->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (batch->epoll == -1) rb_sys_fail("epoll_create1");
     rb_update_max_fd(batch->epoll);
-    batch->io = wire_batch_io_for(batch->epoll);
+    batch->io = rb_funcall(rb_cIO, id_for_fd, 1, INT2FIX(batch->epoll));
     batch->scheduler = scheduler;
     return self;
 }

@@ -25,10 +25,10 @@ module Plait
       def call = @hijacked ||= take_over
 
       # The app has failed after it took the connection, so the server closes it.
-      def abandon = @hijacked&.close
+      def abandon = (@hijacked || @socket)&.close
 
-      # @return [Socket] to wait by; the connection stays the core's
-      def io = @io ||= Socket.for_fd(number).tap { |socket| socket.autoclose = false }
+      # @return [IO] to wait by; the connection stays the core's
+      def io = @io ||= IO.for_fd(number, "w", autoclose: false)
 
       def inspect = "#<#{self.class}>"
 
@@ -36,16 +36,15 @@ module Plait
 
       # As `rack.hijack_io`, too, where Rack 2 has it.
       def take_over
-        socket = socket(*(detach or raise ConnectionClosed, "the connection of this request is gone"))
-        env&.store("rack.hijack_io", socket)
-        socket
-      end
-
-      def socket(number, rest, secure)
-        socket = secure ? Relay.begin(secure) : Socket.for_fd(number)
+        rest = secure = nil
+        Uninterruptible.run do # an interrupt would leave the connection open
+          number, rest, secure = detach || raise(ConnectionClosed, "the connection of this request is gone")
+          @socket = secure ? secure.to_io.tap { |io| io.autoclose = true } : Socket.for_fd(number)
+        end
+        socket = secure ? Relay.begin(secure) : @socket
         socket.sync = true
         socket.ungetbyte(rest) unless rest.empty?
-        socket
+        socket.tap { env&.store("rack.hijack_io", socket) }
       end
     end
 

@@ -13,8 +13,7 @@ module Plait
       def self.call(path)
         return at_once(path) unless Fiber.current_scheduler
 
-        number = NativeServer.open_known(path)
-        number ? File.for_fd(number, "rb") : new(path).offloaded
+        Uninterruptible.run { (number = NativeServer.open_known(path)) && File.for_fd(number, "rb") } || new(path).offloaded
       end
 
       # The caller waits for the disk.

@@ -15,10 +15,9 @@ module Plait
       ENDS = [Error, SystemCallError, IOError].freeze
 
       class << self
-        # @param secure [OpenSSL::SSL::SSLSocket] after its handshake
+        # @param secure [OpenSSL::SSL::SSLSocket] after its handshake; it owns its descriptor
         # @return [UNIXSocket] for the app
         def begin(secure)
-          secure.to_io.autoclose = true
           plain, apps = UNIXSocket.pair
           relay = new(Io::Stream.new(secure), plain)
           beside { relay.ask }

@@ -49,6 +49,15 @@ module ServerCases
       assert_equal(40_000_000, caller.hear.body.bytesize)
     end
 
+    # An interrupt as one is made leaves it behind: it must not close the connection of somebody else.
+    def test_no_io_that_is_made_to_wait_by_closes_its_descriptor
+      made = ios_made do
+        serve { [200, {}, Enumerator.new { |out| 40.times { out << ("x" * 1_000_000) } }] }
+        assert_equal(40_000_000, connect.get.body.bytesize)
+      end
+      assert_equal([false], made.select { |kind,| kind == IO }.map { |_, closes| closes }.uniq)
+    end
+
     # The kernel tells once that there is room for more, and does so while the app is still at work.
     def test_a_reader_is_not_waited_for_by_the_app_that_goes_on
       over = Thread::Queue.new

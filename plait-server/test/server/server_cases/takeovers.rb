@@ -100,6 +100,15 @@ module ServerCases
       assert_match(/boom/, @errors.next)
     end
 
+    def test_an_app_that_is_interrupted_as_it_takes_a_connection_over
+      GC.disable
+      serve(lint: false) { |env| interrupt_behind(:handle_interrupt, KeyError) { env["rack.hijack"].call } }
+      assert_closed(connect.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
+      assert_match(/KeyError/, @errors.next)
+    ensure
+      GC.enable
+    end
+
     def test_partial_hijack
       serve do
         [101, { "connection" => "Upgrade", "upgrade" => "echo", "rack.hijack" => lambda { |stream|

@@ -30,12 +30,12 @@ module Plait
 
         # A peer that does not speak TLS is closed by its failed handshake.
         def let_in(socket)
+          brought = nil
           secure = shake_hands(socket)
           address = address_of(socket)
           return serve_http2(secure, address) if Protocols::HTTP2.spoken?(secure)
 
-          @core.bring_secure(secure, @number, address)
-          brought = true
+          Uninterruptible.run { brought = @core.bring_secure(secure, @number, address) }
         rescue Error, SystemCallError, IOError
           nil # closed below
         ensure
