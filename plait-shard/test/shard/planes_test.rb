@@ -55,7 +55,27 @@ class ShardPlanesTest < Minitest::Test
     announce.close
   end
 
+  # There is room for the first one alone.
+  def test_listeners_for_which_there_are_no_descriptors
+    planes, = started(3)
+    assert_no_leaks { with_one_descriptor { assert_raises(Errno::EMFILE) { planes.listeners } } }
+    planes.stop
+  end
+
   private
+
+  def with_one_descriptor
+    soft, hard = Process.getrlimit(:NOFILE)
+    files = Array.new(2) { File.open(File::NULL) }
+    Process.setrlimit(:NOFILE, files.map(&:fileno).max + 1, hard)
+    loop { files << File.open(File::NULL) }
+  rescue Errno::EMFILE
+    files.pop.close
+    yield
+  ensure
+    Process.setrlimit(:NOFILE, soft, hard)
+    files.each(&:close)
+  end
 
   def running = ObjectSpace.each_object(Plait.const_get(:NativeShard)::Plane).count(&:running?)
 
@@ -74,13 +94,13 @@ class ShardPlanesTest < Minitest::Test
     [planes, port]
   end
 
-  def started
+  def started(threads = 1)
     settings = Plait::Shard.const_get(:Settings).new(nodes: addresses)
-    socket = Addrinfo.tcp("127.0.0.1", 0).listen
+    sockets = Array.new(threads) { Addrinfo.tcp("127.0.0.1", 0).listen }
     planes = Plait::Shard.const_get(:Planes).new(settings, encrypts: false)
-    planes.start([socket])
-    [planes, socket.local_address.ip_port]
+    planes.start(sockets)
+    [planes, sockets.first.local_address.ip_port]
   ensure
-    socket&.close
+    sockets&.each(&:close)
   end
 end

@@ -113,7 +113,11 @@ static VALUE shard_metrics_plane_listeners(VALUE self) {
     VALUE list = rb_ary_new();
     for (uint32_t i = 0; shard && i < shard->threads; i++) {
         int copy = fcntl(shard->workers[i].listener, F_DUPFD_CLOEXEC, 0);
-        if (copy == -1) rb_sys_fail("the listening socket of the shard");
+        if (copy == -1) {
+            int error = errno;
+            while (RARRAY_LEN(list) > 0) close(NUM2INT(rb_ary_pop(list)));
+            rb_syserr_fail(error, "the listening socket of the shard");
+        }
         rb_ary_push(list, INT2NUM(copy));
     }
     return list;

@@ -13,8 +13,8 @@ module Plait
       # @param nodes [Array<(String, String)>] for each: its packed address, and its name
       # @param descriptors [Array<Integer>] of listening sockets
       def self.refuse_itself(nodes, descriptors)
-        own = descriptors.map { |descriptor| Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address }
-        _, label = nodes.find { |address, _| own.any? { |local| leads_to?(local, Addrinfo.new(address)) } }
+        own = Uninterruptible.run { descriptors.map { |one| Socket.for_fd(one).tap { |socket| socket.autoclose = false } } }
+        _, label = nodes.find { |address, _| own.any? { |socket| leads_to?(socket.local_address, Addrinfo.new(address)) } }
         raise UsageError, "the node #{label} is the proxy itself: name servers, and another port to listen on" if label
       end
 

@@ -109,7 +109,7 @@ module Plait
         @numbers = numbers
         @topology = topology
         @outgrown = outgrown
-        @notice = IO.for_fd(plane.notice)
+        @notice = Uninterruptible.run { IO.for_fd(plane.notice) }
         @reader, @writer = IO.pipe
         @alert_until = 0
         @thread = Thread.new { watch }

@@ -95,7 +95,7 @@ module Plait
       def figures = @totals.figures
 
       # @return [Array<Socket>] copies of the listening sockets; the caller closes them
-      def listeners = @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) }
+      def listeners = Uninterruptible.run { @plane.listeners.map { |descriptor| Socket.for_fd(descriptor) } }
 
       private
 
