@@ -20,7 +20,6 @@ module Plait
       # Rows between two turns of other fibers; raising it makes other fibers wait longer.
       ROWS = 500
 
-      # Lets the other fibers run.
       def self.give_turn = Fiber.current_scheduler && sleep(0)
 
       # @param rows [Enumerable] that come without a wait
@@ -48,17 +47,18 @@ module Plait
       # For pg 1.7.0, which makes an IO of its socket, and only then says that it must not close it. An interrupt in between
       # leaves an IO with which a garbage collection closes whatever has the number by then. After connecting pg makes one in C.
       module OneSocket
-        def cancel = Thread.handle_interrupt(Object => :on_blocking) { super }
+        def socket_io = Uninterruptible.run { super }
 
-        def reset = Thread.handle_interrupt(Object => :on_blocking) { super.tap { socket_io } }
+        def reset = super.tap { socket_io }
       end
 
-      # @return [Object] the same connection, a new one of any driver
-      def self.ready(driver) = driver.respond_to?(:socket_io) ? driver.extend(OneSocket).tap(&:socket_io) : driver
+      def self.ready(connection)
+        ::PG::CancelConnection.prepend(OneSocket) if defined?(::PG::CancelConnection)
+        connection.respond_to?(:socket_io) ? connection.extend(OneSocket).tap(&:socket_io) : connection
+      end
 
-      # A gem that RubyGems has not loaded has no known version.
       def self.check(gem, requirement)
-        version = defined?(Gem) && Gem.loaded_specs[gem]&.version
+        version = defined?(Gem) && Gem.loaded_specs[gem]&.version # none where RubyGems has not loaded it
         return if !version || Gem::Requirement.new(requirement).satisfied_by?(version)
 
         raise UnsupportedError, "Plait does not know the gem #{gem} #{version}: write #{line(gem, requirement)} in the Gemfile"
