@@ -78,8 +78,8 @@ module Support
       trace&.disable
     end
 
-    # IOs of descriptors, as they are when Ruby first looks for interrupts. One that an interrupt leaves behind must not close the
-    # number of somebody else.
+    # Notes each IO that the block makes of a descriptor, at the moment when Ruby first looks for interrupts. An interrupt can
+    # lose the IO there, and a garbage collection then closes its descriptor.
     # @return [Array<Array(Class, Boolean, Thread)>] for each IO of the block: its class, whether it closes its descriptor, and
     #   the thread that made it
     def ios_made

@@ -18,7 +18,7 @@ module OrmCases
     people = connect(*ARGV)
     check = ->(what, fine) { puts("wrong: #{what}") unless fine }
     all = -> { Plait.map(NAMES.keys, on: :fibers, limit: 100) { |id| people.name_of(id) } }
-    # What an interrupt leaves of an IO of a socket would close somebody else's.
+    # A lost IO closes its number at a garbage collection. The number may belong to another connection by then.
     made = []
     trace = TracePoint.new(:c_return) { |call| made << caller if call.method_id == :for_fd }
     trace.enable

@@ -2,7 +2,6 @@
 
 require "socket"
 require "plait/io/reactor"
-require "support/interrupts"
 require "support/io_cases"
 require_relative "reactor_cases/memory"
 require_relative "reactor_cases/queues"
@@ -14,7 +13,7 @@ module ReactorCases
   WRITABLE = 4
 
   def self.included(test_class)
-    test_class.include(IoCases, Support::Interrupts, Memory, Queues, Waits)
+    test_class.include(IoCases, Memory, Queues, Waits)
   end
 
   def setup

@@ -31,12 +31,6 @@ module ReactorCases
       assert_operator(took, :<, 60)
     end
 
-    everywhere("the IO that a fiber waits by does not close its descriptor") do |mechanism|
-      watched(1)
-      made = ios_made { mechanism.beside { wait(0.05) }.call }
-      refute_includes(made.map { |_, closes| closes }, true)
-    end
-
     everywhere("wake ends a wait or the next one") do |mechanism|
       waiter = mechanism.beside { wait(300) }
       sleep(0.01)
